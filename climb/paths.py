@@ -1,4 +1,4 @@
-"""Where the book's own files are: beside the package in a checkout, inside it when it is installed."""
+"""The places of the book's own files: beside the package in a checkout, inside it when it is installed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ BOUNDARY = 4096
 
 
 def aligned(array: Any) -> Any:
-    """The CuPy array itself if it begins on the boundary, otherwise a copy that does."""
+    """Return the CuPy array itself if it begins on the boundary, otherwise a copy that does."""
     import cupy
 
     if array.nbytes == 0 or array.data.ptr % BOUNDARY == 0:

@@ -9,7 +9,7 @@ from climb.bench import cuda, elsewhere, events, lacking, records
 
 
 class RecordLike(Protocol):
-    """What `describe` needs of a record: :class:`climb.bench.records.Record` has it."""
+    """The part of a record that `describe` reads; :class:`climb.bench.records.Record` satisfies it."""
 
     @property
     def date(self) -> str: ...
@@ -19,9 +19,9 @@ class RecordLike(Protocol):
 
 
 def describe(record: RecordLike | None = None) -> str:
-    """Where kernels run and where timings come from, in one sentence without its full stop.
+    """Say in one sentence, without its full stop, where kernels run and where timings come from.
 
-    ``record`` is the one that timings are replayed from; if None, the newest of the reference GPU is named.
+    ``record`` is the record whose timings are replayed; if None, the newest of the reference GPU is named.
     """
     if cuda.backend == "cupy":
         properties = cuda.cp.cuda.runtime.getDeviceProperties(cuda.cp.cuda.Device().id)
@@ -36,9 +36,10 @@ def describe(record: RecordLike | None = None) -> str:
 
 
 def announce(record: RecordLike | None = None) -> None:
-    """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times.
+    """Print :func:`describe`: the first line that a chapter prints. From then on, the chapter's cells see recorded
+    times.
 
-    With the records of another GPU than the book's, a claim of the chapter that does not hold there is printed. A cell
+    If the records are of another GPU than the book's, claims of the chapter that do not hold there are printed. A cell
     that this GPU cannot run prints the reason, and the chapter goes on.
     """
     print(describe(record))
@@ -62,7 +63,7 @@ def _replayed(record: RecordLike | None) -> str:
 
 
 def _newest_record(gpu: str = records.DEFAULT_GPU) -> tuple[str, str]:
-    """Name of a GPU and date of its newest record, or of the book's; ("", "") if there is none."""
+    """Return a GPU's name and the date of its newest record, or of the book's; ("", "") if there is none."""
     folder: Path = records.RECORDS / gpu
     if not records.recorded(folder) and records.stands_in(gpu):
         folder = records.RECORDS / records.BOOK_GPU
@@ -72,7 +73,7 @@ def _newest_record(gpu: str = records.DEFAULT_GPU) -> tuple[str, str]:
 
 
 def _article(noun: str) -> str:
-    """The article before a GPU's name; NVIDIA is spoken with a vowel first."""
+    """Return the article before a GPU's name: "an" before NVIDIA, which starts with a vowel sound."""
     return "an" if noun[:1] in "AEIO" or noun.startswith("NVIDIA") else "a"
 
 

@@ -11,16 +11,15 @@ from climb.bench.problem import Argument, Problem, Rung, Size, size_label
 
 
 class ArgumentError(ValueError):
-    """An argument that a rung does not take; the message says what it is and what was expected."""
+    """An argument that a rung does not take; the message describes it and says what was expected."""
 
 
 def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Find the problem's size from the shapes of its inputs and the parameters given by keyword.
 
-    The kind of data that the inputs hold cannot be seen: such a key gets the problem's first name, unless it is a
-    parameter and given.
-    Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about a size
-    key, and when a parameter is missing, unknown, not a whole number or too small.
+    The shapes do not show which kind of data the inputs hold: such a key gets the problem's first name, unless it is a
+    parameter and given. Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs
+    disagree about a size key, and when a parameter is missing, unknown, not a whole number or too small.
     """
     size: dict[str, Any] = {key: names[0] for key, names in problem.kinds.items()}
     said_by: dict[str, str] = {}

@@ -4,12 +4,12 @@ NVBench runs its benchmarks once per process, so each run of ``measure`` starts 
 one benchmark. A target is verified at its own size on NVBench's stream before its first regime is sampled. A rung with
 a wrong result stops the rest of its ladder; a peer with one is skipped, and its record says why.
 
-A target that is done is kept at once (``climb.bench.records.parts``), so that it is not lost if the process is killed.
-The process ends with the one that started it, and where a fault has left it without a GPU.
+A finished target is saved at once (``climb.bench.records.parts``), so that it is not lost if the process is killed. The
+process ends when its parent ends, or when a fault has left it without a GPU.
 
 ``OUT`` receives ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``, ``points.jsonl``
-(each target that is settled, as soon as it is: its verification, its error, or why it is skipped) and ``device.json``.
-Progress goes to stderr, one line per point and regime. The last line of a point says what its time went to.
+(each target as soon as it is settled: its verification, its error, or why it is skipped) and ``device.json``. Progress
+goes to stderr, one line per point and regime. The last line of a point shows how its time was spent.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ANY_NOISE = 1e6
 
 
 class Run:
-    """The state of one run: the targets, their results so far, and the case that is on the device."""
+    """The state of a run: the targets, their results so far, and the case on the device."""
 
     def __init__(self, spec: dict[str, Any], out: Path, gpu: Gpu):
         self.targets = [Target(**t) for t in spec["targets"]]
@@ -102,7 +102,7 @@ class Run:
         return measure_point
 
     def _settle(self, index: int, result: dict[str, Any]) -> None:
-        """Keep what became of a target, in the file too: the process may not live to its end."""
+        """Store a target's result and write it to disk at once, in case the process dies."""
         self.results[index] = result
         with (self.out / "points.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps([index, result]) + "\n")
@@ -123,7 +123,7 @@ class Run:
             launch()
 
         with self.gpu.stream(stream):
-            launch()  # a library may allocate memory for a stream that it sees for the first time
+            launch()  # a library may allocate memory for a stream when it first sees it
             self.gpu.synchronize()
             state.set_min_samples(result["min_samples"] if regime != "batch" else self.sampling.few_samples)
             state.set_timeout(result["timeout_s"])
@@ -197,8 +197,8 @@ class Run:
     def _keep(self, index: int, regime: str, samples: Path | None, clocks: Path | None, lines: list[str]) -> None:
         """Add the target to its ladder's part once its last regime is measured.
 
-        NVBench writes its JSON at the very end, so this reads what is there. A target that cannot be kept is said, and
-        measured all the same.
+        NVBench writes its JSON at the very end, so this reads the files written so far. If a target cannot be kept,
+        that is reported, and the target is measured all the same.
         """
         target, result = self.targets[index], self.results[index]
         part = self.parts.get(target.ladder)
@@ -216,7 +216,7 @@ class Run:
                 throttled = {name: count for name, (_, count) in self._regimes.items()}
                 points = measure.make_points(target, result, measured, throttled, self.sampling)
                 parts.append(part, parts.Finished(self.started, points))
-        except Exception as error:  # the measurement itself is whole, and NVBench's JSON will have it
+        except Exception as error:  # the measurement itself is complete, and NVBench's JSON will hold it
             print(f"{target}: not kept in {part.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     def _report(self, index: int, regime: str, written: Path | None, lines: list[str]) -> None:
@@ -249,7 +249,7 @@ class Run:
 
 
 def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
-    """Measure what the spec lists. Returns the exit status: 0 when every target was verified and measured."""
+    """Measure the targets of the spec. Returns the exit status: 0 if every target was verified and measured."""
     spec = json.loads(spec_path.read_text(encoding="utf-8"))
     run = Run(spec, out, gpu or Gpu())
     try:
@@ -271,7 +271,7 @@ def _run_nvbench(run: Run, out: Path) -> None:
         benchmark = bench.register(run.benchmark(index, regime))
         benchmark.set_name(measure.benchmark_name(index, regime))
         benchmark.set_stopping_criterion("stdrel")
-        # NVBench takes cold samples before a batch too, of which no record is kept: a few are enough.
+        # Before a batch NVBench also takes cold samples. They are not recorded, so a few are enough.
         noise = run.sampling.max_noise if regime != "batch" else ANY_NOISE
         benchmark.set_criterion_param_float64("max-noise", noise)
         # Each point sets its number of samples from its own duration; accumulated time must not add to it.

@@ -18,7 +18,7 @@ from climb.emulator.memory.tensor_map import TensorMap
 
 
 def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
-    """What a launch passes for ``arg``, given the arrays on the device by name; numbers pass unchanged."""
+    """Return what a launch passes for ``arg``, given the device arrays by name; numbers are passed unchanged."""
     if isinstance(arg, str):
         return arrays[arg]
     if isinstance(arg, ByValue):
@@ -31,7 +31,7 @@ def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
 
 
 def tensor(arg: Tensor, address: int) -> TensorMap:
-    """The fields of the tensor map of an array at an address, innermost dimension first."""
+    """Return the fields of the tensor map of an array at an address, innermost dimension first."""
     dims, strides, box = (tuple(reversed(each)) for each in (arg.shape, arg.strides[:-1], arg.box))
     return TensorMap(arg.dtype, address, dims, strides, box, (1,) * len(dims), arg.swizzle, arg.l2_promotion, False)
 
@@ -57,7 +57,7 @@ def texture(array: Any, beyond: str) -> Any:
 
 
 def emulated(arg: ByValue | Textured, host: Mapping[str, np.ndarray]) -> tuple[bytes, Any]:
-    """The bytes of such an argument for the emulator, and the object that must live as long as the launch."""
+    """Return the bytes of such an argument for the emulator, and the object that must live as long as the launch."""
     if isinstance(arg, ByValue):
         return np.ascontiguousarray(host[arg.array]).tobytes(), None
     texels = np.ascontiguousarray(host[arg.array])[..., None]

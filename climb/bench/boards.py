@@ -1,7 +1,7 @@
-"""The same kernel in two sessions: how far one board of a GPU's model is from another.
+"""The same kernel in two sessions: how much two boards of one GPU model differ.
 
-Some rungs belong to two ladders, so their code was measured twice at the same sizes, often on another board and another
-day. What the two times differ by is what no comparison of kernels across sessions can resolve.
+Some rungs belong to two ladders, so their code was measured twice at the same sizes, often on different boards and
+different days. Smaller differences between sessions cannot be resolved.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ class Twice:
 
     @property
     def difference(self) -> float:
-        """How much longer the second median is, as a share of the first."""
+        """The relative difference of the medians: 0.1 if the second takes 10 % longer than the first."""
         return self.second.median_s / self.first.median_s - 1
 
 
 def recorded_twice(folder: Path, regime: str = "cold") -> tuple[Twice, ...]:
-    """The rungs whose code, launches and size are in two records of ``folder`` that belong to different sessions.
+    """Find the rungs with the same code, launches and size in two records of ``folder`` that belong to different
+    sessions.
 
     Raises RecordError.
     """
@@ -38,7 +39,7 @@ def recorded_twice(folder: Path, regime: str = "cold") -> tuple[Twice, ...]:
 
 
 def twice_in(found: Iterable[Record], regime: str = "cold") -> tuple[Twice, ...]:
-    """As :func:`recorded_twice`, in these records; of more than two sessions each pair counts."""
+    """Like :func:`recorded_twice`, for the given records; if there are more than two sessions, every pair counts."""
     same: dict[tuple[object, ...], list[tuple[str, str, Point]]] = {}
     for record in sorted(found, key=lambda one: (one.session or "", one.ladder)):
         for point in record.points:

@@ -1,9 +1,9 @@
-"""Make cases before they are measured, in processes of their own: ``python -m climb.bench.cases_ahead``.
+"""Make cases before they are measured, in separate processes: ``python -m climb.bench.cases_ahead``.
 
 Random inputs come from one stream of numbers, so one core makes them; several cases at once keep several cores busy
-while the GPU checks and its libraries choose algorithms. The processes are stopped while the GPU is sampled: nothing
-but the measuring process runs then. A case arrives as anonymous shared memory. Whatever goes wrong here costs time
-alone: the measuring process makes a case itself that does not arrive.
+while the GPU checks and its libraries choose algorithms. The processes are stopped while the GPU is sampled: only the
+measuring process runs then. A case arrives as anonymous shared memory. An error here costs only time: if a case does
+not arrive, the measuring process makes it itself.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from climb.bench.processes import end_with_parent
 from climb.bench.registry import load_ladder
 from climb.paths import IMPORT_ROOT
 
-#: How many cases are made at once, and the bytes of arguments beyond which a case is left to the measuring process.
+#: The number of cases made at once, and the bytes of arguments beyond which a case is left to the measuring process.
 WORKERS, MOST_BYTES = 4, 4_500_000_000
 _PAGE = 4096
 Made = dict[str, dict[str, np.ndarray]]
 
 
 def workers_here() -> int:
-    """How many processes this machine has use and room for: none without a GPU, 16 cores, 100 GB and memfd_create."""
+    """Return how many worker processes suit this machine: none without a GPU, 16 cores, 100 GB and memfd_create."""
     if cuda.backend != "cupy" or not hasattr(os, "memfd_create") or (os.cpu_count() or 1) < 4 * WORKERS:
         return 0
     return WORKERS if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 100e9 else 0
 
 
 class CasesAhead:
-    """The cases of a run, ``(ladder, size)`` in the order in which they are measured, made by some processes."""
+    """The cases of a run, ``(ladder, size)`` in the order in which they are measured, made by several processes."""
 
     def __init__(self, cases: Sequence[tuple[str, dict[str, Any]]], seed: int, workers: int):
         self._cases, self._seed = list(cases), seed
@@ -56,7 +56,7 @@ class CasesAhead:
             index = self._cases.index((ladder, size), self._next)
             self._next = index + 1
             worker = self._workers[index % len(self._workers)]
-            while worker.asked is not None and worker.asked < index:  # of a ladder that has failed since
+            while worker.asked is not None and worker.asked < index:  # the case of a ladder that has failed since
                 worker.answer()
                 self._ask(worker, index)
             if worker.asked != index:
@@ -71,7 +71,7 @@ class CasesAhead:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the processes meanwhile."""
+        """Stop the processes within a `with` block."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -79,7 +79,7 @@ class CasesAhead:
             self._signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """End the processes. Arrays that were taken stay."""
+        """End the processes. Arrays already taken stay valid."""
         for worker in self._workers:
             worker.process.kill()
             worker.process.wait()
@@ -97,7 +97,7 @@ class CasesAhead:
 
 
 class _Worker:
-    """A process that makes one case after the other."""
+    """A process that makes cases one after the other."""
 
     def __init__(self) -> None:
         threads = str(max(2, (os.cpu_count() or 1) // WORKERS))
@@ -123,7 +123,8 @@ class _Worker:
         self.process.stdin.flush()
 
     def answer(self) -> Made | None:
-        """What was asked for, or None where the process could not make it. Raises ValueError where it has ended."""
+        """Return the case asked for, or None if the process could not make it. Raises ValueError if the process has
+        ended."""
         assert self.process.stdout is not None
         said = json.loads(self.process.stdout.readline())
         if said is None:
@@ -141,7 +142,7 @@ class _Worker:
 
 
 def make(ladder_name: str, size: dict[str, Any], seed: int) -> Made | None:
-    """The inputs, the reference and the magnitudes of a case; None where they are too large."""
+    """Make the inputs, the reference and the magnitudes of a case; None if they are too large."""
     ladder = load_ladder(ladder_name)
     problem = ladder.problem
     arguments = [(a.extents(size), np.dtype(a.dtype)) for a in problem.arguments]
@@ -155,7 +156,8 @@ def make(ladder_name: str, size: dict[str, Any], seed: int) -> Made | None:
 
 
 def shared(made: Made) -> tuple[int, dict[str, Any]]:
-    """A handle of shared memory that holds all arrays, and what ``answer`` must know of them."""
+    """Return a handle of shared memory that holds all arrays, and the description that ``answer`` needs to read
+    them."""
     listed, arrays, offset = [], [], 0
     for group, members in made.items():
         for name, array in members.items():
@@ -175,18 +177,18 @@ def shared(made: Made) -> tuple[int, dict[str, Any]]:
 
 
 def main() -> int:
-    """Make the cases that standard input asks for, a line each, and answer with a line each."""
+    """Make the cases that standard input names, one per line, and answer each with one line."""
     handle = None
     for line in sys.stdin:
         if handle is not None:
-            os.close(handle)  # the next question says that the last answer was taken
+            os.close(handle)  # the next request shows that the last answer was taken
         handle, said = None, None
         try:
             case = json.loads(line)
             if (made := make(case["ladder"], case["size"], case["seed"])) is not None:
                 handle, said = shared(made)
             del made
-        except Exception as error:  # the measuring process will make the case, and say what is wrong with it
+        except Exception as error:  # the measuring process will make the case, and report what is wrong with it
             print(f"{line.strip()}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         print(json.dumps(said), flush=True)
     return 0

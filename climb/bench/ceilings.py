@@ -1,4 +1,4 @@
-"""How the ceilings of a GPU come out of measured points.
+"""Derive the ceilings of a GPU from measured points.
 
 Every rate is a slope, so that the floor is not counted twice:
 
@@ -28,7 +28,8 @@ _PIPE_OF = {ceiling: pipe for pipe, ceiling in CEILING_OF.items()}
 
 
 def ceiling_sizes(ladder: Ladder) -> tuple[Size, ...]:
-    """The sizes at which a ladder's ceiling is measured: those that it names, or the headline size with most work."""
+    """Return the sizes at which a ladder's ceiling is measured: those that it names, or the headline size with most
+    work."""
     if ladder.ceiling_sizes:
         return ladder.ceiling_sizes
     assert ladder.ceiling is not None
@@ -36,14 +37,14 @@ def ceiling_sizes(ladder: Ladder) -> tuple[Size, ...]:
 
 
 def amount(ladder: Ladder, ceiling: str, size: Size) -> int:
-    """The work of a ladder's problem that a ceiling counts: bytes, or operations of its pipe."""
+    """Return the work of a ladder's problem that a ceiling counts: bytes, or operations of its pipe."""
     work = ladder.problem.work(size)
     pipe = _PIPE_OF.get(ceiling) or ceiling.removesuffix("_tflop_s")
     return work.pipes[pipe] if ceiling in _PIPE_OF or ceiling.startswith("tensor_") else work.read + work.written
 
 
 def derive(points: Iterable[CeilingPoint]) -> dict[str, Ceiling]:
-    """Every ceiling that these points give, to five digits."""
+    """Derive every ceiling that these points give, to five digits."""
     groups: dict[str, list[CeilingPoint]] = {}
     for one in points:
         groups.setdefault(one.ceiling, []).append(one)
@@ -72,7 +73,7 @@ def derive(points: Iterable[CeilingPoint]) -> dict[str, Ceiling]:
 
 
 def _fastest(several: Sequence[CeilingPoint]) -> list[tuple[int, Point]]:
-    """The fastest point of each size with its work, by growing work."""
+    """Return the fastest point of each size with its work, by growing work."""
     best: dict[int, Point] = {}
     for one in several:
         if one.work not in best or one.point.median_s < best[one.work].median_s:
@@ -81,7 +82,7 @@ def _fastest(several: Sequence[CeilingPoint]) -> list[tuple[int, Point]]:
 
 
 def _slope(name: str, small: tuple[int, Point], large: tuple[int, Point]) -> tuple[Ceiling, tuple[float, float]]:
-    """The rate between two sizes, and the time at no work, in seconds, with its spread."""
+    """Return the rate between two sizes, and the time at no work, in seconds, with its spread."""
     (work0, point0), (work1, point1) = small, large
     elapsed, more = point1.median_s - point0.median_s, work1 - work0
     ranges = [p.p75_s - p.p25_s for p in (point0, point1)]
@@ -91,9 +92,9 @@ def _slope(name: str, small: tuple[int, Point], large: tuple[int, Point]) -> tup
 
 
 def _kept(floor_s: float, intercept: tuple[float, float], found: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
-    """The bytes k for which a copy of b bytes takes floor + 2 (b - k) / copy + k / read, as the line says.
+    """Return the bytes k for which a copy of b bytes takes floor + 2 (b - k) / copy + k / read, as the line says.
 
-    A copy that ends no earlier than the line through the floor keeps nothing: there is no such ceiling then.
+    A copy that ends no earlier than the line through the floor keeps nothing; the ceiling then does not exist.
     """
     start, spread = intercept
     copy, read = (found[name].value * unit(name) for name in (COPY, READ))
@@ -102,5 +103,5 @@ def _kept(floor_s: float, intercept: tuple[float, float], found: Mapping[str, Ce
 
 
 def _digits(value: float) -> float:
-    """A value as it is stored."""
+    """Round a value to the digits that are stored."""
     return float(f"{value:.5g}")

@@ -2,7 +2,7 @@
 
 The error of an output is ``max |out - reference| / max |reference|``, a normwise error. An element must be NaN exactly
 where the reference is NaN. Infinities must agree; a value whose reference overflows the output's type may be that
-infinity. Where a problem has a ``reference_magnitude``, the componentwise error can be had as well: the largest
+infinity. If a problem has a ``reference_magnitude``, the componentwise error can be computed as well: the largest
 ``|out - reference| / magnitude`` of any element, ``|AB - C| / (|A| |B|)`` for a matrix product (Higham, "Accuracy and
 Stability of Numerical Algorithms", 2nd edition, section 3.5).
 """
@@ -27,12 +27,13 @@ from climb.bench.threads import on_all_cores
 #: Elements compared at a time; the float64 temporaries of one chunk stay below 100 MB.
 CHUNK = 1 << 20
 
-#: Quiet NaNs with payloads that no computation makes: they tell an element that was never written from a computed NaN.
+#: Quiet NaNs with payloads that no computation produces: they distinguish unwritten elements from computed NaNs.
 _NAN_PATTERNS = {2: 0x7E5A, 4: 0x7FE5A5A5, 8: 0x7FFCA5A5A5A5A5A5}
 
 
 class WrongResult(AssertionError):
-    """A kernel's output differs from the reference; the message says where first, by how much and how often."""
+    """A kernel's output differs from the reference; the message says where it first differs, by how much and how
+    often."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Comparison:
 class Verification:
     """A correct result: the error of each output, and the tolerance that it meets.
 
-    ``component_errors`` has the componentwise errors, where they were asked for and the problem has magnitudes.
+    ``component_errors`` has the componentwise errors, if they were requested and the problem has magnitudes.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Verification:
 
     @property
     def max_component_error(self) -> float | None:
-        """The largest componentwise error of any output, or None where there is none."""
+        """The largest componentwise error of any output; None without such errors."""
         return max(self.component_errors.values(), default=None)
 
 
@@ -92,7 +93,7 @@ class Case:
     ) -> Case:
         """Make the inputs (random, or those given), copy them to the device and compute the reference.
 
-        ``ahead`` is what ``climb.bench.cases_ahead`` has made of the case already.
+        ``ahead`` is the part of the case that ``climb.bench.cases_ahead`` has made already.
         """
         if ahead is not None:
             device = {a.name: cp.asarray(ahead["inputs"][a.name]) for a in ladder.problem.inputs}
@@ -102,12 +103,12 @@ class Case:
             reference = ladder.problem.reference(host, size)
         device = {a.name: cp.asarray(host[a.name]) for a in ladder.problem.inputs}
         given = ladder.problem.reference_magnitude
-        # They cost as much as the reference, so they are computed when they are first asked for.
+        # They cost as much as the reference, so they are computed at their first use.
         magnitudes = functools.cache(lambda: given(host, size) if given else {})
         return cls(ladder.problem, dict(size), device, reference, magnitudes)
 
     def arrays(self) -> dict[str, Any]:
-        """Every argument by name on the device, with new, poisoned outputs."""
+        """Return every argument by name on the device, with new, poisoned outputs."""
         outputs = {a.name: _poisoned_there(a.extents(self.size), a.dtype) for a in self.problem.outputs}
         return {**self.device_inputs, **outputs}
 
@@ -128,7 +129,7 @@ class Case:
     def _check_one(
         self, output: str, there: Any, name: str, tolerance: float, magnitudes: Mapping[str, np.ndarray]
     ) -> tuple[float, float | None]:
-        """The error of an output, and its componentwise error if there are magnitudes. Raises WrongResult."""
+        """Return the error of an output, and its componentwise error if there are magnitudes. Raises WrongResult."""
         expected = np.asarray(self.reference[output])
         error = self.on_device.error(output, there, expected, tolerance)
         component = None
@@ -156,7 +157,7 @@ def verify(
     ladder: Ladder | None = None,
     inputs: Mapping[str, np.ndarray] | None = None,
 ) -> Verification:
-    """Run a rung, or a peer of ``ladder``, once on poisoned outputs and compare with the reference.
+    """Run a rung, or a peer of ``ladder``, once on poisoned outputs and compare it with the reference.
 
     ``inputs`` replaces the random inputs (host arrays by name). Raises :class:`WrongResult`, and
     ArgumentError when the rung does not take the size.
@@ -178,7 +179,7 @@ def run_and_check(
     *,
     componentwise: bool = False,
 ) -> Verification:
-    """Launch once and check; with ``componentwise``, errors are found element by element too.
+    """Launch once and check; with ``componentwise``, also compute errors element by element.
 
     Raises :class:`WrongResult`, and on the emulator its errors, races included.
     """
@@ -190,13 +191,13 @@ def run_and_check(
 
 
 def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """An array full of the value that means "never written": a NaN for floats, bytes 0xA5 for the rest."""
+    """Return an array full of the value that means "never written": a NaN for floats, bytes 0xA5 for the rest."""
     kind = np.dtype(dtype)
     return np.full(shape, _pattern(kind), dtype=f"u{kind.itemsize}").view(kind)
 
 
 def _poisoned_there(shape: tuple[int, ...], dtype: str) -> Any:
-    """As ``poisoned``, on the device."""
+    """Like ``poisoned``, but on the device."""
     kind = np.dtype(dtype)
     if backend == "cupy" and kind.itemsize in (1, 2, 4, 8):
         return poisoned_on_device(shape, kind, _pattern(kind))
@@ -204,7 +205,7 @@ def _poisoned_there(shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def is_poisoned(array: np.ndarray) -> bool:
-    """Whether an array is full of that value, as ``poisoned`` made it."""
+    """Return whether every element of an array still has the value that ``poisoned`` fills it with."""
     unsigned = array.view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array
     return array.size > 0 and array.dtype.kind in "iuf" and bool((unsigned == _pattern(array.dtype)).all())
 
@@ -236,7 +237,7 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
     # An output may have hundreds of millions of elements.
     starts = range(0, flat.size, CHUNK)
     apart = [start for start, other in zip(starts, on_all_cores(differs, starts, most=16), strict=True) if other]
-    # The scale takes a pass over the whole reference; an output that is bit-equal does not need it.
+    # The scale takes a pass over the whole reference; a bit-equal output does not need it.
     scale = _scale(expected, out.dtype) if apart else 0.0
     found = on_all_cores(look, apart, most=16)
     return Comparison(
@@ -249,7 +250,7 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
 
 
 def component_error(out: np.ndarray, reference: np.ndarray, magnitude: np.ndarray) -> float:
-    """The largest ``|out - reference| / magnitude`` of any finite element; inf where only the magnitude is zero.
+    """Return the largest ``|out - reference| / magnitude`` of any finite element; inf if only the magnitude is zero.
 
     All three have one shape. ``magnitude`` is the sum of the absolute values of the terms that make each element.
     """
@@ -268,7 +269,7 @@ def _pattern(dtype: np.dtype) -> int:
 
 
 def _scale(expected: np.ndarray, dtype: np.dtype) -> float:
-    """The largest absolute reference value that is finite in the output's type."""
+    """Return the largest absolute reference value that is finite in the output's type."""
     return max((largest_finite(np, chunk, dtype) for chunk in _chunks(expected)), default=0.0)
 
 

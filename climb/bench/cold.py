@@ -1,9 +1,9 @@
 """The state that a cold sample starts from: an L2 cache without the kernel's data and with nothing to write back.
 
 NVBench flushes L2 by overwriting a buffer as large as the cache. That evicts everything else, but leaves the cache full
-of modified lines, which the next kernel has to write to memory to make room: up to an L2 cache of traffic that is not
-its own. The regime "dirty" is measured after that flush alone. For "cold", a clean buffer is then read through the
-cache.
+of modified lines, which the next kernel has to write to memory to make room: up to one L2 cache of traffic that belongs
+to another kernel. The regime "dirty" is measured after that flush alone. For "cold", a clean buffer is then read
+through the cache.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ extern "C" __global__ void read_through(const float4* __restrict__ data, size_t 
 
 
 class CacheCleaner:
-    """Read a clean buffer through the L2 cache, on a stream of its own. It needs CuPy and a GPU.
+    """Reads a clean buffer through the L2 cache, on its own stream. It needs CuPy and a GPU.
 
-    A call returns when the buffer is read; NVBench's blocking kernel may hold back another stream meanwhile.
+    A call returns when the buffer has been read; meanwhile NVBench's blocking kernel may hold back another stream.
     """
 
     def __init__(self) -> None:

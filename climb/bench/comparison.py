@@ -19,9 +19,10 @@ _COLUMNS = ("ladder", "size", "name", "A", "B", "A / B", "B is")
 
 @dataclass(frozen=True)
 class Pair:
-    """One rung or peer at one size in both folders. ``b`` is what the verdict is about: is it faster than ``a``?
+    """One rung or peer at one size in both folders. The verdict says whether ``b`` is faster than ``a``.
 
-    Medians that differ by less than ``at_least``, a share of the smaller one, are the same whatever their spreads.
+    Medians that differ by less than ``at_least``, a share of the smaller one, count as the same, whatever their
+    spreads.
     """
 
     ladder: str
@@ -31,19 +32,19 @@ class Pair:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether B is faster than A, by their intervals from the 25th to the 75th percentile."""
+        """The verdict on whether B is faster than A, from their intervals between the 25th and 75th percentiles."""
         near = abs(self.a.median_s - self.b.median_s) < self.at_least * min(self.a.median_s, self.b.median_s)
         return "same" if near else verdict(self.b, self.a)
 
     @property
     def other_code(self) -> bool:
-        """Whether the two measured different kernels under one name: code, options or launches differ."""
+        """Return whether the two measured different kernels under one name: code, options or launches differ."""
         return self.a.source_sha256 != self.b.source_sha256
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The points that both folders have, how many points are in one of them alone, and the ladders that are."""
+    """The points that both folders have, the number of points that only one of them has, and the compared ladders."""
 
     pairs: tuple[Pair, ...]
     only_a: int
@@ -53,7 +54,7 @@ class Comparison:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many points have each verdict."""
+        """The number of points by verdict."""
         return Counter(pair.verdict for pair in self.pairs)
 
 
@@ -82,7 +83,7 @@ def compare_folders(
 
 
 def table(found: Comparison) -> str:
-    """A line for each pair, and below them how many have which verdict.
+    """Format a line for each pair, and below them the number of pairs with each verdict.
 
     A dagger marks a rung whose kernel is not the same in both folders.
     """

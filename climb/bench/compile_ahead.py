@@ -1,8 +1,8 @@
 """Compile the rungs of a run before its first sample, in processes side by side.
 
-Each process makes the modules that the measuring process will ask for, by the same call, and CuPy keeps them on disk.
-The measuring process then reads machine code that the same compiler has made from the same source with the same
-options; a module that is not there is compiled when it is needed, as without this.
+Each process compiles modules that the measuring process will need, by the same call, and CuPy keeps them on disk. The
+measuring process then reads machine code that the same compiler has made from the same source with the same options. A
+missing module is compiled when it is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST_MODULES, _MOST_PROCESSES = 8, 14
 
 
 class Program(NamedTuple):
-    """What one module is made from: a CUDA file, the options and the names of its kernels."""
+    """The inputs of one module: a CUDA file, the compiler options and the names of its kernels."""
 
     path: str
     options: tuple[str, ...]
@@ -43,7 +43,7 @@ class _Target(Protocol):
 
 
 def programs(targets: Iterable[_Target]) -> list[Program]:
-    """The modules that measuring these targets in this order will make, each once."""
+    """List the modules that measuring these targets in this order will compile, each once."""
     known: set[tuple[str, str, str]] = set()
     found: dict[Program, None] = {}
     for target in targets:
@@ -59,7 +59,7 @@ def programs(targets: Iterable[_Target]) -> list[Program]:
 
 
 def compile_ahead(targets: Iterable[_Target]) -> None:
-    """Compile what these targets need, and say how long it took. Without effect where kernels are not run by CuPy."""
+    """Compile what these targets need, and say how long it took. Does nothing if kernels are not run by CuPy."""
     if cuda.backend != "cupy" or os.environ.get("CUPY_CACHE_IN_MEMORY", "0") not in ("", "0"):
         return
     needed = programs(targets)
@@ -74,7 +74,8 @@ def compile_ahead(targets: Iterable[_Target]) -> None:
 
 
 def _in_processes(shares: Sequence[Sequence[Program]]) -> int:
-    """How many modules were made. What fails here fails again, with its message, when it is measured."""
+    """Return how many modules were compiled. A module that fails here fails again, with its message, when it is
+    measured."""
     command = [sys.executable, "-m", "climb.bench.compile_ahead"]
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with contextlib.ExitStack() as stack:
@@ -89,7 +90,7 @@ def _in_processes(shares: Sequence[Sequence[Program]]) -> int:
 
 
 def main() -> int:
-    """Make the modules that standard input lists; print a line for each that was made."""
+    """Compile the modules that standard input lists; print a line for each."""
     for path, options, names in json.load(sys.stdin):
         with contextlib.suppress(Exception):
             make_module(Path(path), tuple(options), tuple(names)).compile()

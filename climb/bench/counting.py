@@ -43,15 +43,16 @@ def counters(
     return found
 
 
-#: What `counters` found last, since a chapter asks for the same counts in several cells. A problem has no hash, so keys
-#: are compared.
+#: The last results of `counters`, since a chapter requests the same counts in several cells. A problem has no hash, so
+#: keys are compared.
 _counted: deque[tuple[tuple[Any, ...], emulator.Counters]] = deque(maxlen=64)
 
 
 def launch_counters(
     bound: BoundRung, size: Size, seed: int = 0, compiled: Compiled | None = None
 ) -> tuple[emulator.Counters, ...]:
-    """As ``counters``, but one result per launch. ``compiled`` is the code to run, by default the rung compiled now."""
+    """Like ``counters``, but one result per launch. ``compiled`` is the code to run, by default the rung compiled
+    now."""
     return tuple(_run(bound, size, seed, None, None, compiled))
 
 
@@ -63,7 +64,7 @@ def trace(
     seed: int = 0,
     launch: int = 0,
 ) -> emulator.Trace:
-    """Every memory access of one warp of one block of a rung's ``launch``, in order."""
+    """Trace every memory access of one warp of one block of a rung's ``launch``, in order."""
     record = emulator.Trace(block=block, warp=warp)
     _run(bound, size, seed, None, (launch, record))
     return record
@@ -77,10 +78,11 @@ def block_events(
     launch: int = 0,
     kinds: Iterable[str] | None = None,
 ) -> tuple[emulator.Event, ...]:
-    """What one block of a rung's ``launch`` does, in order: accesses, shuffles, barriers, asynchronous copies.
+    """Return the events of one block of a rung's ``launch``, in order: accesses, shuffles, barriers, asynchronous
+    copies.
 
     ``block=None`` takes all blocks; ``kinds`` names the events to keep, None for all, see ``emulator.Event``. Raises
-    ValueError where the rung has no such launch or the launch no such block.
+    ValueError if the rung does not have the launch, or the launch does not have the block.
     """
     launches = bound.launches(size)
     if not 0 <= launch < len(launches):
@@ -105,9 +107,9 @@ def count_kernel(
 ) -> emulator.Counters:
     """Compile CUDA C++ and launch one of its kernels on the emulator, on NumPy arrays and scalars.
 
-    ``kernel`` is a name or a C++ name expression. Arrays are copied in, and what the kernel wrote is copied
-    back into them. ``checks`` names the optional checks: ``"shared"``, ``"uninitialised"`` and ``"global"``; None turns
-    on the first two, ``()`` turns on none. Raises TypeError for an argument that is neither an array nor a scalar,
+    ``kernel`` is a name or a C++ name expression. Arrays are copied in, and the kernel's results are copied back into
+    them. ``checks`` names the optional checks: ``"shared"``, ``"uninitialised"`` and ``"global"``; None turns on the
+    first two, ``()`` turns on none. Raises TypeError for an argument that is neither an array nor a scalar,
     CompileError, and the emulator's errors.
     """
     compiled = compile_cuda(source, filename="kernel.cu", options=tuple(options), name_expressions=(kernel,))
@@ -143,7 +145,7 @@ def _run(
 ) -> list[emulator.Counters]:
     """Launch the rung's kernels in order on new emulated memory, with outputs and workspace uninitialised.
 
-    ``traced`` is the number of a launch and what records it.
+    ``traced`` is the number of a launch and its recorder.
     """
     problem, rung = bound.ladder.problem, bound.rung
     arguments.check_supported(problem, rung, size)
@@ -176,7 +178,7 @@ def _run(
 def pack(
     launch: Launch, held: Mapping[str, emulator.Allocation], host: Mapping[str, np.ndarray]
 ) -> tuple[list[bytes], list[Any]]:
-    """The bytes of a launch's arguments, and what must live as long as the launch."""
+    """Return the bytes of a launch's arguments, and the objects that must live as long as the launch."""
     packed, alive = [], []
     for arg in launch.args:
         if isinstance(arg, ByValue | Textured):
@@ -196,7 +198,7 @@ def _load(ptx: str, sources: tuple[tuple[str, str], ...]) -> emulator.Module:
 
 
 def module_of(compiled: Compiled) -> emulator.Module:
-    """The loaded PTX, cached for the next call."""
+    """Return the loaded PTX, cached for the next call."""
     return _load(compiled.ptx, tuple(compiled.sources.items()))
 
 

@@ -1,10 +1,10 @@
 """The same problem on the CPU, for scale: ``climb record --only cpu LADDER ...``.
 
-A ladder that has CPU times has a module ``cpu`` beside its rungs, with ``SIZES`` and ``METHODS``: what a user of NumPy
-or PyTorch would write. Each is verified, then timed by the host's clock, with caches as the run before left them. Where
-the float64 reference of a size takes minutes, ``CHECKED`` names the sizes to verify at, the largest last. The command
-writes ``records/<gpu>/cpu/<ladder>.json``, where the GPU is that of the same machine; a chapter reads it with
-``cpu_times(ladder)``.
+A ladder that has CPU times has a module ``cpu`` beside its rungs, with ``SIZES`` and ``METHODS``: the code that a user
+of NumPy or PyTorch would write. Each method is verified, then timed by the host's clock, with caches as the previous
+run left them. If the float64 reference of a size takes minutes, ``CHECKED`` names the sizes to verify at, the largest
+last. The command writes ``records/<gpu>/cpu/<ladder>.json``, where the GPU is that of the same machine; a chapter reads
+it with ``cpu_times(ladder)``.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from climb.bench.records.kinds import CpuPoint, CpuRecord
 from climb.bench.registry import ladder_module, load_ladder
 
 _COMMAND = "climb record --only cpu"
-#: A method is run at least LEAST times and at most MOST times, and no more once SECONDS have passed.
+#: A method runs at least LEAST and at most MOST times; no run starts once SECONDS have passed.
 LEAST, MOST, SECONDS = 2, 7, 4.0
 
-#: Host arrays by name to a function that computes the output once and returns it.
+#: Takes host arrays by name; returns a function that computes the output once and returns it.
 Prepare = Callable[[dict[str, np.ndarray], Size], Callable[[], np.ndarray]]
 
 
@@ -46,8 +46,8 @@ Prepare = Callable[[dict[str, np.ndarray], Size], Callable[[], np.ndarray]]
 class Method:
     """One way to compute a problem's only output on the CPU.
 
-    ``call`` says how, for a reader. ``prepare`` does what a program does once, outside the timed region. Above
-    ``most_flops`` of the problem the method is too slow to be worth the wait.
+    ``call`` is the code that readers see. ``prepare`` does the set-up of a program, outside the timed region. Above
+    ``most_flops`` of the problem, the method is too slow to be worth the wait.
     """
 
     name: str
@@ -88,7 +88,7 @@ class CpuTimes:
 def cpu_times(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> CpuTimes:
     """Read a ladder's committed CPU times: those of the machine with this GPU, or else of any other machine.
 
-    Raises LookupError where there are none, and RecordError.
+    Raises LookupError if there are none, and RecordError.
     """
     name = ladder if isinstance(ladder, str) else ladder.name
     place = f"cpu/{name}.json"
@@ -110,7 +110,7 @@ def cpu_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = 
 
 
 def has_methods(ladder: str) -> bool:
-    """Whether a ladder has a module ``cpu``. Raises UnknownLadder."""
+    """Return whether a ladder has a module ``cpu``. Raises UnknownLadder."""
     paths.make_kernels_importable()
     module = importlib.import_module(ladder_module(ladder))
     return hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.cpu") is not None
@@ -119,7 +119,7 @@ def has_methods(ladder: str) -> bool:
 def record_cpu(name: str, folder: Path | None = None) -> Path:
     """Verify and time a ladder's methods, and write them below ``folder`` (``records/<gpu>``).
 
-    Raises WrongResult for a method whose result is wrong, and ImportError where a library is missing.
+    Raises WrongResult for a method whose result is wrong, and ImportError if a library is missing.
     """
     ladder = load_ladder(name)
     module = importlib.import_module(f"{ladder_module(name)}.cpu")
@@ -139,7 +139,7 @@ def record_cpu(name: str, folder: Path | None = None) -> Path:
 
 
 def _checked(module: ModuleType) -> tuple[Size, ...]:
-    """The sizes to verify at: all that are timed, unless the module names some."""
+    """Return the sizes to verify at: all timed sizes, unless the module names some."""
     return getattr(module, "CHECKED", module.SIZES)
 
 
@@ -148,7 +148,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Verify and time the methods at one size; verify at the last of ``checked`` if they do not include the size.
 
-    Raises WrongResult before it times what is wrong.
+    Raises WrongResult before a wrong method is timed.
     """
     problem, host = ladder.problem, ladder.inputs(size)
     at = size if not checked or size in checked else checked[-1]
@@ -171,7 +171,7 @@ def measure(
 
 
 def _samples(run: Callable[[], object]) -> list[float]:
-    """Seconds of each run, after one to warm up."""
+    """Return the seconds of each run, after a warm-up run."""
     taken: list[float] = []
     while len(taken) < LEAST or (len(taken) < MOST and sum(taken) < SECONDS):
         start = time.perf_counter()

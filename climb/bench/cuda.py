@@ -1,4 +1,4 @@
-"""Where kernels run: a decision that is made once, when this module is imported.
+"""The backend that runs kernels, chosen once, when this module is imported.
 
 ``cp`` is CuPy if CuPy imports and an NVIDIA GPU answers, otherwise :mod:`climb.fake_cupy`, which runs the same CUDA C++
 on the emulator. ``WORKLOG_BACKEND=emulator`` or ``cupy`` decides instead. ``WORKLOG_TIMINGS=record`` takes timings from
@@ -22,7 +22,7 @@ Backend = Literal["cupy", "emulator"]
 
 
 class BackendError(RuntimeError):
-    """The backend that an environment variable asks for is not available; the message says why and what to do."""
+    """The backend that an environment variable selects is not available; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Choice:
 
 
 def missing_gpu() -> str:
-    """Why no GPU can be used, as half a sentence; "" if one can. It asks the driver alone, so it is quick."""
+    """Return why no GPU can be used, as half a sentence; "" if one can. It asks only the driver, so it is quick."""
     library = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
     try:
         driver = ctypes.CDLL(library)
@@ -57,7 +57,7 @@ def _choose() -> _Choice:
     reason = missing_gpu()
     if not reason:
         try:
-            before_cupy()  # CuPy shall compile with the compiler and the headers that the emulator has
+            before_cupy()  # Make CuPy use the emulator's compiler and headers.
             cupy = importlib.import_module("cupy")
             cupy.cuda.runtime.getDeviceCount()
             return _Choice("cupy", cupy)
@@ -81,7 +81,7 @@ def _timings() -> Literal["record", "live", ""]:
     return value  # type: ignore[return-value]
 
 
-_timings()  # so that a wrong value is reported now, not in the middle of a chapter
+_timings()  # reports a wrong value now, not in the middle of a chapter
 _choice = _choose()
 #: CuPy, or ``climb.fake_cupy``.
 cp: Any = _choice.module
@@ -90,9 +90,9 @@ backend: Backend = _choice.backend
 
 
 def replaying() -> bool:
-    """Whether timings come from the record: always on the emulator, else when ``WORKLOG_TIMINGS=record``.
+    """Return whether timings come from the record: always on the emulator, else when ``WORKLOG_TIMINGS=record``.
 
-    Raises BackendError for another value of the variable than "record" or "live", and for "live" on the emulator.
+    Raises BackendError if the variable is neither "record" nor "live", and for "live" on the emulator.
     """
     timings = _timings()
     if backend == "emulator" and timings == "live":
@@ -101,9 +101,9 @@ def replaying() -> bool:
 
 
 def can_measure() -> bool:
-    """Whether times of this machine's GPU are to be had: not while replaying, nor on a GPU without NVBench.
+    """Return whether this machine's GPU can be timed: not while replaying, nor without NVBench.
 
-    ``WORKLOG_TIMINGS=live`` insists: what is missing is then an error when it is needed.
+    ``WORKLOG_TIMINGS=live`` forces live timings: anything missing then raises an error at its first use.
     """
     return not replaying() and (_timings() == "live" or _has_nvbench())
 
@@ -113,5 +113,5 @@ def _has_nvbench() -> bool:
 
 
 def fallback() -> str:
-    """Why kernels run on the emulator although there is a GPU; "" if they do not, or if there is none."""
+    """Return why kernels run on the emulator although there is a GPU; "" if they do not, or if there is none."""
     return _choice.note

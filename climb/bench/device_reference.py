@@ -1,7 +1,7 @@
 """A case's references on the GPU, where outputs are compared without copying each to the host.
 
-Only agreement is found here. What is not plainly right is compared again on the host, which has the last word and says
-what is wrong.
+The GPU only confirms agreement. An output that is not plainly right is compared again on the host, which decides and
+says what is wrong.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ class DeviceReference:
         self._usable = backend == "cupy"
 
     def error(self, name: str, out: Any, expected: np.ndarray, tolerance: float) -> float | None:
-        """The largest error of an output that is right, relative to the largest reference value; None: ask the host."""
+        """Return the largest error of a correct output, relative to the largest reference value; None if the host must
+        decide."""
         if expected.shape != out.shape:
             return None
         return self._found(lambda: differences.agreed_error(cp, out, self._there("ref", name, expected), tolerance))
 
     def component_error(self, name: str, out: Any, expected: np.ndarray, magnitude: np.ndarray) -> float | None:
-        """The largest componentwise error of an output; None: ask the host."""
+        """Return the largest componentwise error of an output; None if the host must decide."""
 
         def find() -> float | None:
             terms = self._there("terms", name, magnitude)
@@ -57,5 +58,5 @@ class DeviceReference:
 
 
 def poisoned_on_device(shape: tuple[int, ...], dtype: np.dtype, pattern: int) -> Any:
-    """An array of the device that is full of this bit pattern."""
+    """Return a device array full of this bit pattern."""
     return cp.full(shape, pattern, dtype=f"u{dtype.itemsize}").view(dtype)

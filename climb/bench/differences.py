@@ -1,7 +1,7 @@
-"""How far outputs are from their references, element by element, on the host or on a GPU: ``xp`` is NumPy or CuPy.
+"""Compare outputs with their references element by element, on the host or on a GPU: ``xp`` is NumPy or CuPy.
 
-CuPy compiles with ``-ftz=true``, which takes subnormal float32 numbers for zero. What a GPU finds therefore counts only
-where such a number could not change it; ``None`` means that the host has to compare.
+CuPy compiles with ``-ftz=true``, which flushes subnormal float32 numbers to zero. A GPU's result therefore counts only
+if such a number cannot change it; ``None`` means that the host has to compare.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LEAST_SCALE = 1e-20
 
 
 def relative_errors(xp: Any, got: Any, want: Any, scale: float) -> Any:
-    """The relative error of each element; inf where only one of the two is NaN or infinite."""
+    """Return the relative error of each element; inf where only one of the two is NaN or infinite."""
     with np.errstate(all="ignore"):
         difference = xp.abs(got.astype(xp.float64) - want.astype(xp.float64))
         if got.dtype.kind != "f":
@@ -32,7 +32,7 @@ def relative_errors(xp: Any, got: Any, want: Any, scale: float) -> Any:
 
 
 def largest_finite(xp: Any, expected: Any, dtype: np.dtype) -> float:
-    """The largest absolute value of some reference values that are finite in the output's type; 0 without any."""
+    """Return the largest absolute reference value that is finite in the output's type; 0 if there is none."""
     values = expected
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -42,7 +42,7 @@ def largest_finite(xp: Any, expected: Any, dtype: np.dtype) -> float:
 
 
 def component_errors(xp: Any, got: Any, want: Any, terms: Any) -> Any:
-    """``|got - want| / terms`` of each finite element, 0 for the others; inf where only the terms are zero."""
+    """Return ``|got - want| / terms`` of each finite element, 0 for the others; inf where only the terms are zero."""
     got, want, terms = (array.astype(xp.float64) for array in (got, want, terms))
     with np.errstate(all="ignore"):
         difference = xp.where(xp.isfinite(got) & xp.isfinite(want), xp.abs(got - want), 0.0)
@@ -50,7 +50,7 @@ def component_errors(xp: Any, got: Any, want: Any, terms: Any) -> Any:
 
 
 def agreed_error(xp: Any, out: Any, reference: Any, tolerance: float, chunk: int = GPU_CHUNK) -> float | None:
-    """The largest relative error of an output, or None where an element is wrong or the GPU cannot tell."""
+    """Return the largest relative error of an output; None if an element is wrong or the GPU cannot tell."""
     flat, expected = out.reshape(-1), reference.reshape(-1)
     starts = range(0, flat.size, chunk)
     scale = max((largest_finite(xp, expected[at : at + chunk], flat.dtype) for at in starts), default=0.0)
@@ -66,7 +66,7 @@ def agreed_error(xp: Any, out: Any, reference: Any, tolerance: float, chunk: int
 
 
 def agreed_component_error(xp: Any, out: Any, reference: Any, magnitude: Any, chunk: int = GPU_CHUNK) -> float | None:
-    """The largest componentwise error of an output, or None where the GPU cannot tell."""
+    """Return the largest componentwise error of an output; None if the GPU cannot tell."""
     flat, expected, terms = out.reshape(-1), reference.reshape(-1), magnitude.reshape(-1)
     largest = 0.0
     for at in range(0, flat.size, chunk):

@@ -1,7 +1,7 @@
 """The emulator's own kernels, timed with this checkout and with an earlier commit, in turns: `climb speed --against`.
 
-Each turn is a process of its own. Of all turns, the best of a kernel counts, so that other work on the machine matters
-less. The speed is that of the last column that `climb speed --kernels-only` prints: with as many processes as launches
+Each turn is a separate process. The best turn of a kernel counts, so that other work on the machine matters less. The
+speed comes from the last column of `climb speed --kernels-only`: the speed with the number of processes that launches
 use.
 """
 
@@ -35,27 +35,28 @@ def unpack(commit: str, repository: Path, folder: Path) -> None:
 
 
 def bench(folder: Path) -> str:
-    """What `climb speed --kernels-only` prints with the package in `folder`. Raises CalledProcessError if it fails."""
+    """Return the output of `climb speed --kernels-only` with the package in `folder`. Raises CalledProcessError on
+    failure."""
     command = [sys.executable, "-m", "climb", "speed", "--kernels-only"]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def speeds(printed: str) -> dict[str, tuple[float, float]]:
-    """By kernel: the milliseconds until it is ready, and millions of thread-instructions a second."""
+    """Map each kernel to the milliseconds until it is ready, and its millions of thread-instructions per second."""
     head, *lines = (line for line in printed.splitlines() if line.strip())
     if not head.startswith("kernel") or "ready" not in head:
         raise ValueError(f"climb speed printed {head!r} first; expected the head of its table")
     found = {}
     for line in lines:
         kernel, *words = line.split()
-        # What comes before the first number with a decimal describes the size.
+        # The words before the first number with a decimal point describe the size.
         found[kernel] = float(next(each for each in words if _READY.fullmatch(each))), float(words[-1])
     return found
 
 
 def compare(commit: str, repository: Path, run: Bench = bench) -> Iterable[str]:
-    """The lines of a table: each kernel with the earlier commit and now. Raises ValueError for an unknown commit."""
+    """Format a table: each kernel with the earlier commit and now. Raises ValueError for an unknown commit."""
     with tempfile.TemporaryDirectory() as name:
         earlier = Path(name)
         unpack(commit, repository, earlier)

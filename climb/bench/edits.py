@@ -1,4 +1,4 @@
-"""Edits of a kernel, tried on the emulator: what a change of the source or of the launch does.
+"""Edits of a kernel, tried on the emulator: the effect of a change to the source or the launch.
 
 An edit replaces text of the source, or changes the launch. The edited kernel is compiled and run with all checks of
 the emulator, on a machine with a GPU too, and its outputs are compared with the reference. The outcome says whether it
@@ -30,7 +30,7 @@ from climb.toolchain.options import split_architecture, split_include_dirs
 #: Basic blocks that a batch of an edited kernel may run before its loop counts as endless. A page shows small sizes,
 #: which need far fewer; the emulator's own limit would take minutes to reach.
 MAX_STEPS = 20_000
-#: An address says nothing to a reader, and it may depend on what ran before; messages name the byte of an array too.
+#: Messages name the byte of an array instead: an address means nothing to a reader, and may depend on earlier runs.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{8,}(?=[,;: ])")
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?\n")
 
@@ -40,7 +40,7 @@ LAUNCH_KEYS = ("kernel", "grid", "block", "shared_mem")
 
 @dataclass(frozen=True)
 class Edit:
-    """A change: pairs of old and new text, and what the launch has instead (``edit`` makes one)."""
+    """A change: pairs of old and new text, and replaced launch arguments (made by ``edit``)."""
 
     says: str
     texts: tuple[tuple[str, str], ...] = ()
@@ -63,10 +63,10 @@ def edit(
 ) -> Edit:
     """An edit for ``break_it``: ``says`` is its name, ``texts`` are old and new text in turn.
 
-    Each old text must occur exactly ``count`` times in the source. An empty new text removes it, and a line of which
-    only a comment is left. What else is given replaces what the launch had:
-    ``size`` for a rung, ``args`` and ``expect`` for CUDA text. Raises TypeError or ValueError for an edit that
-    changes nothing, or whose last old text has no new one.
+    Each old text must occur exactly ``count`` times in the source. An empty new text removes it, along with any line
+    where only a comment remains. The other arguments replace those of the launch: ``size`` for a rung, ``args`` and
+    ``expect`` for CUDA text. Raises TypeError or ValueError for an edit that changes nothing, or whose last old text
+    has no new one.
 
     >>> edit("33 columns instead of 32", "tile[kTile][kTile]", "tile[kTile][kTile + 1]")     # doctest: +SKIP
     >>> edit("blocks of 32 x 4 threads", block=(32, 4))                                      # doctest: +SKIP
@@ -84,7 +84,7 @@ def edit(
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run: the source, its launches, the arrays before them, and the outputs that are right."""
+    """The kernel run to try: source, launches, arrays before the launches, and the correct outputs."""
 
     source: str
     filename: str
@@ -100,14 +100,14 @@ class Experiment:
     def launch_text(self) -> str:
         """The launches in CUDA C++, one per line, and the options of the compiler as a comment.
 
-        Include directories are left out, which depend on the machine.
+        Include directories are left out because they depend on the machine.
         """
         shown, _ = split_include_dirs(self.options)
         options = " ".join(option for option in shown if option not in STANDARD)
         return "\n".join([*(f"{one};" for one in self.launches), *([f"// compiled with {options}"] if options else [])])
 
     def edited(self, change: Edit) -> Experiment:
-        """The experiment with an edit. Raises ValueError for a text that is not there, or too often."""
+        """Return the experiment with an edit. Raises ValueError if a text is missing, or occurs too often."""
         instead = dict(change.instead)
         start = self
         if size := instead.pop("size", None):
@@ -140,7 +140,7 @@ class Experiment:
 
 
 def of_rung(bound: BoundRung, size: Size, seed: int = 0) -> Experiment:
-    """A rung at a size. Raises ArgumentError for a size that it does not take."""
+    """Return the experiment of a rung at a size. Raises ArgumentError for a size that it does not take."""
     problem, rung = bound.ladder.problem, bound.rung
     arguments.check_supported(problem, rung, size)
     inputs = bound.ladder.inputs(size, seed)
@@ -172,10 +172,10 @@ def of_source(
     shared_mem: int = 0,
     options: Sequence[str] = (),
 ) -> Experiment:
-    """A kernel of CUDA text. ``args`` are NumPy arrays and scalars in the kernel's order.
+    """Return the experiment of a kernel of CUDA text. ``args`` are NumPy arrays and scalars in the kernel's order.
 
-    ``expect`` holds the right outputs by the names of the kernel's parameters. Raises ValueError for a name that the
-    kernel does not have, or another shape.
+    ``expect`` holds the right outputs by the names of the kernel's parameters. Raises ValueError for an unknown name,
+    or for a different shape.
     """
     names, arrays = _named(source, kernel, args)
     launch = Launch(kernel, tuple(grid), tuple(block), names, shared_mem)
@@ -185,10 +185,11 @@ def of_source(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an experiment. ``kind`` is ``compile``, ``fault``, ``wrong``, ``right`` or ``ran``.
+    """The result of an experiment. ``kind`` is ``compile``, ``fault``, ``wrong``, ``right`` or ``ran``.
 
-    ``message`` is the compiler's or the emulator's message, or which elements are wrong. ``line`` is the line of the
-    source that a message is about, 0 if there is none. ``counters`` and ``access`` are None unless the kernel ended.
+    ``message`` is the compiler's or the emulator's message, or says which elements are wrong. ``line`` is the line of
+    the source that a message is about, 0 if there is none. ``counters`` and ``access`` are None unless the kernel
+    ended.
     """
 
     kind: str
@@ -200,7 +201,7 @@ class Outcome:
 
 
 def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | None = None, **traced: Any) -> Outcome:
-    """Compile and run on the emulator. ``picked`` takes the access to draw out of the trace of one warp.
+    """Compile and run on the emulator. ``picked`` selects the access to draw from the trace of one warp.
 
     ``traced``: the ``block`` and the ``warp`` of the trace, by default the first, and which ``launch``.
     """
@@ -250,7 +251,7 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
 
 
 def _removed(text: str, old: str) -> str:
-    """The text without ``old``. A line of which nothing is left goes, with the comment at its end."""
+    """Return the text without ``old``. Drop lines that become empty, with their trailing comment."""
     out, done = "", 0
     while (start := text.find(old, done)) >= 0:
         end = start + len(old)
@@ -263,14 +264,14 @@ def _removed(text: str, old: str) -> str:
 
 
 def _upload(memory: emulator.DeviceMemory, array: np.ndarray, name: str) -> emulator.Allocation:
-    """An allocation with the array's bytes. One full of the poison of ``poisoned`` counts as not initialised."""
+    """Allocate memory with the array's bytes. An array full of the poison of ``poisoned`` counts as uninitialised."""
     held = memory.allocate(array.nbytes, name, initialised=not is_poisoned(array))
     held.data[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return held
 
 
 def _wrong(experiment: Experiment, held: Mapping[str, emulator.Allocation]) -> str:
-    """How many elements of the first wrong output are wrong, and which is the first; empty if all are right."""
+    """Say how many elements of the first wrong output are wrong, and which is the first; "" if all are right."""
     for name, want in experiment.expected.items():
         got = held[name].data.view(experiment.arrays[name].dtype).reshape(want.shape)
         found = compare(got, want, experiment.tolerance if got.dtype.kind == "f" else 0.0)

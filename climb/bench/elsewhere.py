@@ -1,7 +1,7 @@
-"""The claims of a chapter on another GPU than the book's: said where they do not hold, instead of stopping the chapter.
+"""The claims of a chapter on another GPU than the book's: a false one is printed, instead of stopping the chapter.
 
 A chapter asserts what its sentences say of the book's records. On the records of another GPU, such an assertion may be
-false: that is a finding about the GPU, and no mistake of the chapter.
+false: that is a finding about the GPU, not a mistake in the chapter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAME = "__climb_claim__"
 
 
 class ClaimsPrinted(ast.NodeTransformer):
-    """Turns each ``assert`` of a cell into a call that prints the assertion where it is false, and goes on."""
+    """Turns each ``assert`` of a cell into a call that prints the assertion if it is false, and continues."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """``assert holds`` becomes ``__climb_claim__(lambda: holds, "holds")``."""
@@ -35,7 +35,7 @@ def show_claims_in_notebook() -> None:
 
 
 def check_claim(holds: Callable[[], object], text: str) -> None:
-    """Print a claim that does not hold, and which records of the book's GPU it may rest on beside the chosen one's.
+    """Print a claim that does not hold, and the records of the book's GPU that it may use beside the chosen GPU's.
 
     ``holds`` is a function of no arguments.
     """

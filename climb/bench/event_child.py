@@ -1,6 +1,6 @@
 """Runs and times the standalone cells of one chapter, in a process that has CuPy and no ladder or tool of the book.
 
-CuPy compiles with the locked NVRTC and its headers all the same: they are chosen before CuPy looks for any.
+CuPy still compiles with the locked NVRTC and its headers: they are chosen before CuPy looks for any.
 
 :mod:`climb.bench.event_timing` starts it: it reads ``{"sources", "repetitions", "warm_seconds"}`` from standard input,
 and prints the times.
@@ -21,10 +21,10 @@ from climb.toolchain.includes import before_cupy
 
 
 def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> list[list[list[float]]]:
-    """The milliseconds that each cell asked for, in order: for each cell, a list per repetition.
+    """Return the milliseconds of each time that a cell measured, in order: for each cell, a list per repetition.
 
-    Each cell sees NaN, as where nothing is recorded. Raises RuntimeError when a repetition prints another text, or asks
-    for another number of times, than the first run, which compiles and is not counted.
+    Each cell sees NaN, as if nothing were recorded. Raises RuntimeError if a repetition prints a different text, or
+    measures a different number of times, than the first run, which compiles and is not counted.
     """
     before_cupy()
     cp: Any = importlib.import_module("cupy")
@@ -56,7 +56,7 @@ def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> lis
 
 
 def _run(code: Any, namespace: dict[str, Any], taken: list[float]) -> tuple[list[float], str]:
-    """The times and the text of one execution."""
+    """Return the times and the text of one execution."""
     taken.clear()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

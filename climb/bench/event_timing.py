@@ -1,7 +1,7 @@
 """Record the times of standalone cells: ``climb record --only events`` on a GPU.
 
-Each chapter runs in a process of its own, with CuPy and nothing of the book. A cell runs once to compile, then many
-times; the median of each time that it asks for is what the chapter shows.
+Each chapter runs in a separate process, with CuPy and nothing from the book. A cell runs once to compile, then many
+times; the chapter shows the median of each time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from climb.bench import events, hardware, records, standalone
 from climb.bench.records.kinds import EventsCell, EventsRecord
 from climb.paths import IMPORT_ROOT
 
-#: How often each cell is executed and timed.
+#: The number of timed executions of each cell.
 REPETITIONS = 30
-#: How long the GPU computes before the first time is taken, so that its clocks are up, in seconds.
+#: The seconds that the GPU computes before the first time is taken, so that its clocks are up.
 WARM_SECONDS = 1.0
 
 
 class EventsFailed(RuntimeError):
-    """A standalone cell failed outside the book, or gave something else when it ran again."""
+    """A standalone cell failed outside the book, or gave a different result when it ran again."""
 
 
 def record_events(
@@ -63,7 +63,7 @@ def record_events(
 
 
 def _cell(cell: standalone.Cell, taken: list[list[float]]) -> EventsCell | None:
-    """The record of one cell from its times, a list per repetition; None if it asked for no time."""
+    """Return the record of one cell from its times, a list per repetition; None if it measured no time."""
     if not taken or not taken[0]:
         return None
     samples = tuple(records.rounded(each) for each in zip(*taken, strict=True))

@@ -1,4 +1,4 @@
-"""Times by CUDA events: recorded on a GPU, replayed where a chapter's standalone cell asks for them.
+"""Times by CUDA events: recorded on a GPU, replayed when a chapter's standalone cell measures them.
 
 ``records/<gpu>/events/<chapter>.json`` holds the times of a chapter's standalone cells. While timings are replayed,
 ``cp.cuda.get_elapsed_time`` returns the recorded medians of the running cell, one call after another, and NaN for a
@@ -24,7 +24,7 @@ from climb.bench.records.store import RecordError
 
 @dataclass(frozen=True)
 class PendingCell:
-    """A standalone cell that asks for a time and has none on this GPU: it is new, or has changed since."""
+    """A standalone cell measures a time that is not recorded on this GPU: it is new, or has changed since."""
 
     chapter: str
     number: int
@@ -76,7 +76,7 @@ def recorded(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Iter
 def pending_cells(
     gpu: str = records.DEFAULT_GPU, folder: Path | None = None, book: Path = standalone.BOOK
 ) -> list[PendingCell]:
-    """The standalone cells of the book that ask for a time and have none."""
+    """List the standalone cells of the book that measure a time without a recorded one."""
     known = {(chapter, cell.chain) for chapter, _, cell in recorded(gpu, folder)}
     return [
         PendingCell(name, cell.number, gpu)
@@ -99,7 +99,7 @@ def orphans(gpu: str = records.DEFAULT_GPU, folder: Path | None = None, book: Pa
 
 
 class Replay:
-    """Recorded times in place of measured ones, while one cell of a notebook after another runs."""
+    """Recorded times in place of measured ones, while the cells of a notebook run one after another."""
 
     def __init__(self, cells: Iterable[EventsCell], measured: Callable[[Any, Any], float]) -> None:
         self._cells, self._measured = tuple(cells), measured
@@ -116,7 +116,7 @@ class Replay:
         self._seen.add(digest)
 
     def get_elapsed_time(self, start_event: Any, end_event: Any) -> float:
-        """The recorded milliseconds, or NaN. Raises what CuPy raises for events that hold no time."""
+        """Return the recorded milliseconds, or NaN. Raises the error that CuPy raises for events that hold no time."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the stand-in explains its NaN, which is not shown here
             self._measured(start_event, end_event)

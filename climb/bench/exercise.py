@@ -30,7 +30,7 @@ from climb.toolchain import Compiled, CompileError, compile_cuda
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim found, with its measure, and whether that is what was asked."""
+    """The result of checking a claim: the value found, and whether it meets the claim."""
 
     right: bool
     found: str
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that the counters must show: of ``subject`` ("global load"), what is ``asked`` ("at most 4").
+    """One property that the counters must show: of ``subject`` ("global load"), the value ``asked`` ("at most 4").
 
     ``test`` takes the emulator's counters and returns a :class:`Finding` ("4 sectors per request"). Among an exercise's
     ``builds``, it takes the compiled code instead: a ``Compiled``, with SASS and registers.
@@ -49,7 +49,7 @@ class Claim:
     test: Callable[[Any], Finding]
 
     def check(self, measured: Any) -> Check:
-        """The line of a verdict on counters or compiled code."""
+        """Return the line of a verdict on counters or compiled code."""
         finding = self.test(measured)
         wrong = None if finding.right else finding.found
         return Check(self.subject, wrong, found=finding.found, asked=self.asked)
@@ -60,7 +60,7 @@ class Exercise:
     """A kernel to complete. ``launches`` gives the launches at a size; ``sizes`` are small and awkward.
 
     ``claims`` and ``builds`` are checked at the last of the ``sizes``, once all results are right. ``workspace`` is as
-    in :class:`Rung`. ``hints`` are two, in Markdown: where to look, and what to change, without the code.
+    in :class:`Rung`. ``hints`` are two texts in Markdown: where to look, and what to change, without the code.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, and None or what is wrong with it; of a claim also what was found and asked."""
+    """One check, and None or what is wrong; for a claim also the value found and the value asked."""
 
     what: str
     wrong: str | None
@@ -110,7 +110,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The outcome of a check, true when everything is right. A notebook shows one line per check, and a last word."""
+    """The outcome of a check, true if everything is right. A notebook shows one line per check, and a closing line."""
 
     name: str
     checks: tuple[Check, ...]
@@ -129,7 +129,7 @@ class Verdict:
 def check(source: str, exercise: Exercise) -> Verdict:
     """Compile a reader's kernel, run it on the emulator at every size of the exercise, and check its counters.
 
-    Nothing that the reader wrote raises: a source that does not compile, a launch that the emulator stops, a wrong
+    The reader's mistakes raise no error: a source that does not compile, a launch that the emulator stops, a wrong
     result and a claim that does not hold are all lines of the verdict. Stops at the first size that does not run.
 
     >>> check(mine, first)                                                                  # doctest: +SKIP
@@ -164,7 +164,7 @@ def check(source: str, exercise: Exercise) -> Verdict:
 def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
     """Claim that accesses of ``kind`` take at most ``limit`` ``sectors`` (or ``wavefronts``) per request.
 
-    A kernel without any such access does not fulfil it, because it solves another exercise.
+    A kernel without any such access does not fulfil it, because it solves a different exercise.
 
     >>> at_most("global store", 4)                                                          # doctest: +SKIP
     """
@@ -183,7 +183,7 @@ def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
 
 
 def no_bank_conflicts() -> Claim:
-    """Claim that there are shared loads or stores, and that each takes as few wavefronts as its bytes need."""
+    """Claim that there are shared loads or stores, each with the fewest wavefronts that its bytes need."""
 
     def test(counters: Any) -> Finding:
         found = [a for a in counters.lines if a.kind.startswith("shared")]
@@ -200,14 +200,15 @@ def no_bank_conflicts() -> Claim:
 
 
 def cell(exercise: Exercise, variable: str = "mine") -> str:
-    """The code of the chapter's cell: the skeleton as text, ready to edit. Raises ValueError for three quotes in it."""
+    """Return the code of the chapter's cell: the skeleton as text, ready to edit. Raises ValueError for three quotes in
+    it."""
     if '"""' in exercise.skeleton:
         raise ValueError(f"the skeleton of {exercise.name} contains three quotes and cannot stand in a cell")
     return f'{variable} = r"""\n{exercise.skeleton.rstrip()}\n"""'
 
 
 def drifted(notebook: Path, exercise: Exercise) -> bool:
-    """Whether no code cell of the chapter holds the skeleton exactly as its file does."""
+    """Return whether no code cell of the chapter contains the skeleton exactly as its file has it."""
     import json
 
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -216,12 +217,13 @@ def drifted(notebook: Path, exercise: Exercise) -> bool:
 
 
 def exercises_in(module: Any) -> list[Exercise]:
-    """The exercises of a chapter's module, in the order of their definitions."""
+    """List the exercises of a chapter's module, in the order of their definitions."""
     return [value for value in vars(module).values() if isinstance(value, Exercise)]
 
 
 def exhibit_reader(file: str | Path) -> Callable[[str], str]:
-    """The function ``exhibit(name)`` of a chapter: it returns the text of ``kernels/<chapter>/exhibits/<name>.cu``.
+    """Return the function ``exhibit(name)`` of a chapter: it returns the text of
+    ``kernels/<chapter>/exhibits/<name>.cu``.
 
     ``file`` is the ``__file__`` of ``kernels/<chapter>/exercises/__init__.py``. ``exhibit`` raises FileNotFoundError.
 
@@ -230,7 +232,7 @@ def exhibit_reader(file: str | Path) -> Callable[[str], str]:
     folder = Path(file).resolve().parents[1] / "exhibits"
 
     def exhibit(name: str) -> str:
-        """The text of an exhibit of this chapter."""
+        """Return the text of an exhibit of this chapter."""
         return (folder / f"{name}.cu").read_text(encoding="utf-8")
 
     return exhibit
@@ -268,14 +270,14 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
 
 
 def _built(source: str, exercise: Exercise) -> Compiled:
-    """The compiled source, with the kernels of the last size."""
+    """Compile the source, with the kernels of the last size."""
     kernels = tuple(dict.fromkeys(launch.kernel for launch in exercise.launches(exercise.sizes[-1])))
     options = ("-std=c++17", *exercise.options)
     return compile_cuda(source, filename=f"{exercise.name}.cu", options=options, name_expressions=kernels)
 
 
 def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:
-    """None when every output is right, otherwise what is wrong with the first wrong one, in one line."""
+    """Return None if every output is right, otherwise what is wrong with the first wrong one, in one line."""
     from climb.bench.checking import compare
 
     problem = exercise.problem
@@ -300,5 +302,5 @@ def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -
 
 
 def _told(error: Exception) -> str:
-    """An error's message, with its further lines indented under the first."""
+    """Return an error's message, with its further lines indented under the first."""
     return "\n         ".join(str(error).rstrip().split("\n"))

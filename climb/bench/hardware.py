@@ -1,4 +1,4 @@
-"""The head of a record: which GPU measures, in which state, and at which commit of the book."""
+"""The head of a record: the GPU that measures, its state, and the commit of the book."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ _QUERIED = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clock
 
 
 def gpu_slug(name: str, gpus: int = 1) -> str:
-    """A GPU's name as a folder of records: ``NVIDIA H200`` is ``nvidia-h200``, and two of them ``nvidia-h200-x2``."""
+    """Return a GPU's name as a folder of records: ``NVIDIA H200`` is ``nvidia-h200``, two of them
+    ``nvidia-h200-x2``."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + (f"-x{gpus}" if gpus > 1 else "")
 
 
 def device_block() -> dict[str, Any]:
-    """The ``device`` of a record, as the driver reports it now. It needs a GPU; a value that cannot be read is None.
+    """Return the ``device`` of a record, as the driver reports it now. It needs a GPU; a value that cannot be read is
+    None.
 
-    Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks. ``differs`` is there where
-    versions differ from the locks, and says how.
+    Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks. ``differs`` is present if
+    versions differ from the locks, and describes the difference.
     """
     import cupy
 
@@ -52,18 +54,18 @@ def device_block() -> dict[str, Any]:
 
 
 def board() -> str:
-    """Eight hexadecimal digits that tell this GPU from others of its model, "" where the driver does not say.
+    """Return eight hexadecimal digits that tell this GPU from others of its model, "" if the driver gives none.
 
-    Two boards of one model differ in the rate of their memory by a few percent.
+    The memory rates of two boards of one model differ by a few percent.
     """
     uuid = output("nvidia-smi", "-i", _address(), "--query-gpu=uuid", "--format=csv,noheader")
     return hashlib.sha256(uuid.strip().encode()).hexdigest()[:8] if uuid and uuid.strip() else ""
 
 
 def commit() -> str:
-    """The commit that is measured, with ``+dirty`` when ``kernels/`` or ``climb/`` differ from it.
+    """Return the commit that is measured, with ``+dirty`` if ``kernels/`` or ``climb/`` differ from it.
 
-    ``WORKLOG_COMMIT`` replaces it where the files are not a git checkout; without either it is ``unknown``.
+    ``WORKLOG_COMMIT`` replaces it if the files are not a git checkout; without either it is ``unknown``.
     """
     if given := os.environ.get("WORKLOG_COMMIT"):
         return given
@@ -75,7 +77,7 @@ def commit() -> str:
 
 
 def _address() -> str:
-    """Which GPU nvidia-smi is to be asked for: the one that CUDA calls 0 where CUDA_VISIBLE_DEVICES chooses it."""
+    """Return the GPU to query with nvidia-smi: CUDA's device 0 if CUDA_VISIBLE_DEVICES is set, else "0"."""
     if os.environ.get("CUDA_VISIBLE_DEVICES"):
         with contextlib.suppress(Exception):  # no GPU, or a CuPy without this call
             import cupy
@@ -92,7 +94,7 @@ def _nvidia_smi() -> dict[str, str]:
 
 
 def output(*command: str) -> str | None:
-    """What a command prints; None where it fails or is not there."""
+    """Return a command's standard output; None if it fails or is not installed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -105,5 +107,5 @@ def _number(text: str | None) -> int | None:
 
 
 def _version(packed: int) -> str:
-    """CUDA's packed version: 12090 is 12.9."""
+    """Format CUDA's packed version: 12090 is 12.9."""
     return f"{packed // 1000}.{packed % 1000 // 10}"

@@ -1,4 +1,4 @@
-"""A kernel that holds a stream back, so that the host has enqueued all that is timed before the first of it starts."""
+"""A kernel that holds a stream back, so that the host enqueues all timed work before the first of it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record belongs to: the code that is compiled and the way it is launched, and nothing else.
+"""The identity of measured code: a hash of what is compiled and how it is launched, and of nothing else.
 
 A measurement stays valid when a file moves, when a comment is rewritten, or when a kernel or a rung gets another name.
 It is stale as soon as a token of code changes. So the identity of a rung is made from
@@ -42,7 +42,8 @@ _END_OF_DIRECTIVE = "\n"
 
 
 def expand_includes(path: Path) -> str:
-    """The text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as ``\\n``.
+    """Return the text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as
+    ``\n``.
 
     Used for identities and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
     """
@@ -62,7 +63,7 @@ def expand_includes(path: Path) -> str:
 
 
 def tokens(source: str) -> tuple[str, ...]:
-    """The tokens of CUDA C++ that the compiler acts on, in order.
+    """Return the tokens of CUDA C++ that the compiler acts on, in order.
 
     Comments, white space, ``#pragma once`` and messages of ``static_assert`` are left out. The end of a preprocessor
     directive is a token, because it ends where its line does.
@@ -86,14 +87,15 @@ def tokens(source: str) -> tuple[str, ...]:
 
 
 def canonical(source: str, expressions: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The tokens of a source and of kernel name expressions (``transpose<32, 8>``), with kernels named by number."""
+    """Return the tokens of a source and of kernel name expressions (``transpose<32, 8>``), with kernels named by
+    number."""
     code, numbers = _canonical_source(source)
     return list(code), [_numbered(_expression_tokens(expression), numbers) for expression in expressions]
 
 
 @functools.lru_cache(maxsize=512)
 def _canonical_source(source: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """The tokens of a source with kernels named by number, and the kernels' numbers by name."""
+    """Return the tokens of a source with kernels named by number, and the kernels' numbers by name."""
     code = tokens(source)
     numbers = {name: f"kernel {number}" for number, name in enumerate(kernels_of(code))}
     return tuple(_numbered(code, numbers)), numbers
@@ -103,12 +105,13 @@ def _numbered(some: Iterable[str], numbers: Mapping[str, str]) -> list[str]:
     return [numbers.get(token, token) for token in some]
 
 
-#: What may stand with parentheses between ``__global__`` and the name of a kernel.
+#: Names that may occur with parentheses between ``__global__`` and the name of a kernel.
 _ATTRIBUTES = {"__launch_bounds__", "__cluster_dims__"}
 
 
 def kernels_of(code: Sequence[str]) -> tuple[str, ...]:
-    """The names of the ``__global__`` functions among tokens, each once, in the order in which they first appear."""
+    """Return the names of the ``__global__`` functions among tokens, each once, in the order of their first
+    appearance."""
     found: dict[str, None] = {}
     for start, token in enumerate(code):
         if token != "__global__":
@@ -127,7 +130,8 @@ def sha256(
     launches: Sequence[Mapping[str, Any]],
     workspace: Mapping[str, Sequence[Any]],
 ) -> str:
-    """The hash of what is measured: ``launches`` as ``Launch.as_json`` gives them, ``workspace`` as shapes, dtypes."""
+    """Return the hash of what is measured: ``launches`` as ``Launch.as_json`` gives them, ``workspace`` as shapes,
+    dtypes."""
     code, kernels = canonical(source, [launch["kernel"] for launch in launches])
     what = {
         "rule": RULE,
@@ -140,11 +144,11 @@ def sha256(
 
 
 def code_sha256(source: str) -> str:
-    """The hash of a source by itself, however it is launched."""
+    """Return the hash of a source by itself, however it is launched."""
     return hashlib.sha256(json.dumps({"rule": RULE, "code": canonical(source, ())[0]}).encode()).hexdigest()
 
 
-#: Each size of a rung has kernel name expressions of its own: they would drive the sources out of a common cache.
+#: Each size of a rung has its own kernel name expressions: they would evict the sources from a common cache.
 _expression_tokens = functools.lru_cache(maxsize=4096)(tokens)
 
 
@@ -177,7 +181,7 @@ def _without_messages(found: list[str]) -> list[str]:
 
 
 def _after_parentheses(code: Sequence[str], opening: int) -> int:
-    """The index behind the parenthesis that closes the one at ``opening``."""
+    """Return the index behind the parenthesis that closes the one at ``opening``."""
     depth = 0
     for at in range(opening, len(code)):
         depth += (code[at] == "(") - (code[at] == ")")

@@ -1,8 +1,8 @@
 """Cells that the reader's GPU cannot run: left out with the reason, instead of stopping the chapter.
 
 The book's GPU has compute capability 9.0. An older one lacks instructions or shared memory that some cells need, and a
-newer one lacks what only that architecture has. A cell that meets this prints what is missing. What it would have
-defined is then unknown, so a cell that uses it is left out as well, and says so.
+newer one lacks what only that architecture has. Such a cell prints what is missing. The names it would have defined are
+then unknown, so a cell that uses them is left out as well, and says so.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from climb.bench.problem import RungUnavailable
 #: The compute capability of the book's GPU, as CuPy spells it.
 BOOK_CAPABILITY = "90"
 _NAME = "__climb_cell__"
-#: What has names of its own: they are not those of the cell.
+#: AST nodes that open their own scope.
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-#: What ptxas says of an instruction or a modifier that a target does not have, and the errors that quote it.
+#: The message of ptxas about an instruction or modifier that a target lacks, and the errors that quote it.
 _NOT_THERE = re.compile(r"(?:Feature|Instruction|Modifier) [^\n]*?(?:not supported on|requires) \.target (\w+)[^\n]*")
 _COMPILERS = ("CompileException", "NVRTCError", "CompileError")
 
@@ -49,7 +49,8 @@ class CellsGuarded(ast.NodeTransformer):
 
 
 class Guard:
-    """The guard of a notebook's cells: what the running cell would define, and what left-out cells have not defined."""
+    """The guard of a notebook's cells: the names that the running cell would define, and the names that left-out cells
+    did not define."""
 
     def __init__(self, namespace: dict[str, Any], say: Callable[[str], object] = print) -> None:
         self._namespace, self._say = namespace, say
@@ -73,7 +74,7 @@ class Guard:
         return self._leave_out(error)
 
     def show(self, value: Callable[[], object]) -> object:
-        """The value of the expression that ends a cell; None where the cell is left out."""
+        """Return the value of the expression that ends a cell; None if the cell is left out."""
         if self._left_out:
             return None
         try:
@@ -84,7 +85,8 @@ class Guard:
             raise
 
     def _leave_out(self, error: BaseException) -> bool:
-        """Whether the cell is left out for this error; says why, and forgets what the cell may have defined."""
+        """Return whether the error excludes the cell; if so, print the reason and delete the names the cell may have
+        defined."""
         reason = why(error)
         if not reason and isinstance(error, NameError) and error.name in self._missing:
             reason = f"it uses {error.name} of a cell that was left out"
@@ -99,7 +101,7 @@ class Guard:
 
 
 def why(error: BaseException) -> str:
-    """Why this GPU cannot run what raised the error; "" where the error says something else."""
+    """Explain why this GPU cannot run the code that raised the error; "" if the error has another cause."""
     if isinstance(error, RungUnavailable):
         return str(error)
     if type(error).__name__ not in _COMPILERS:
@@ -120,7 +122,7 @@ def guard_cells_in_notebook() -> None:
 
 
 def _defined(module: ast.Module) -> set[str]:
-    """The names that a cell defines at its top level, except those that it imports."""
+    """Return the names that a cell defines at its top level, except those that it imports."""
     found: set[str] = set()
     todo: list[ast.AST] = list(module.body)
     while todo:

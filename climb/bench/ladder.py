@@ -25,7 +25,7 @@ from climb.toolchain.occupancy import MULTIPROCESSORS
 
 _STANDARD = ("-std=c++17",)
 
-#: What CuPy adds to the options of everything that it compiles on a GPU: subnormal float32 numbers become zero.
+#: The options that CuPy adds to everything it compiles on a GPU: subnormal float32 numbers become zero.
 CUPY_OPTIONS = ("-ftz=true",)
 
 #: The regimes in which every ladder is measured.
@@ -79,7 +79,7 @@ class BoundRung:
     def sha256(self, size: Size, text: str | None = None) -> str:
         """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``.
 
-        ``text`` is the source with all includes; who asks for many sizes need not read the files for each.
+        ``text`` is the source with all includes; pass it to avoid reading the files again for each size.
         """
         return identity.sha256(
             expand_includes(self.path) if text is None else text,
@@ -91,20 +91,20 @@ class BoundRung:
     def compiled(self, size: Size, arch: str = "sm_90", whole: bool = True) -> Compiled:
         """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
 
-        A rung with an architecture of its own is compiled for that one. One run of the compiler makes both; without
-        ``whole`` the cubin, which takes longer than the PTX, is made when it is asked for.
+        A rung that names an architecture is compiled for it. One run of the compiler makes both; without ``whole``, the
+        cubin, which takes longer than the PTX, is made at its first use.
         """
         return compile_cuda(self.source, **self._text(size), arch=self.rung.arch or arch, whole=whole)
 
     def check_syntax(self, size: Size, arch: str) -> None:
-        """Ask the compiler's front end alone whether the kernels used at this size are valid for ``arch``.
+        """Check with only the compiler's front end whether the kernels used at this size are valid for ``arch``.
 
         Raises CompileError if they are not.
         """
         check_syntax(self.source, **self._text(size), arch=self.rung.arch or arch)
 
     def _text(self, size: Size) -> dict[str, Any]:
-        """What the compiler is given with the source."""
+        """The arguments that the compiler gets beside the source."""
         return {
             "filename": one_text.name_of(self.path),
             "options": (*_STANDARD, *self.rung.options),
@@ -113,9 +113,11 @@ class BoundRung:
         }
 
     def lacks(self, capability: str, size: Size) -> str | None:
-        """What a GPU of this compute capability, ``"75"`` say, lacks to run the rung at this size; None if nothing.
+        """Say what a GPU of this compute capability, e.g. ``"75"``, lacks to run the rung at this size; None if
+        nothing.
 
-        A GPU that the tables of ``climb.toolchain.occupancy`` do not have yet is asked for nothing but its number.
+        For a GPU that is not yet in the tables of ``climb.toolchain.occupancy``, only the compute capability is
+        checked.
         """
         has = f"{capability[:-1]}.{capability[-1]}"
         needed = self.rung.capability
@@ -133,10 +135,10 @@ class BoundRung:
         return None
 
     def __call__(self, *inputs: Any, out: Any = None, **parameters: int) -> Any:
-        """Launch on arrays of the device and return the output (a tuple where the problem has several).
+        """Launch on arrays of the device and return the output (a tuple if the problem has several).
 
-        Inputs come in the problem's order; ``out`` is used instead of a new array if given. Raises ArgumentError
-        before anything runs when an argument is not what the problem or the rung takes.
+        Inputs come in the problem's order; ``out`` is used instead of a new array if given. Raises ArgumentError before
+        anything runs if the problem or the rung does not take an argument.
         """
         problem = self.ladder.problem
         if len(inputs) != len(problem.inputs):
@@ -203,10 +205,10 @@ class BoundRung:
 def compiled_functions(
     modules: dict[tuple[str, str], Any], owner: str, path: Path, options: tuple[str, ...], launches: Sequence[Launch]
 ) -> list[Any]:
-    """The kernel of each launch, from a CUDA file. ``modules`` keeps compiled modules, by owner and kernel.
+    """Return the kernel of each launch, from a CUDA file. ``modules`` keeps compiled modules, by owner and kernel.
 
-    Kernels that were not compiled before are compiled together: a run of the compiler reads the whole source, however
-    few of its kernels are asked for.
+    Kernels that were not compiled before are compiled together: each run of the compiler reads the whole source, even
+    for a few kernels.
     """
     missing = tuple(name for name in kernel_names(launches) if (owner, name) not in modules)
     if missing:
@@ -220,14 +222,14 @@ def compiled_functions(
 
 
 def make_module(path: Path, options: tuple[str, ...], names: tuple[str, ...]) -> Any:
-    """The module of some kernels of a CUDA file, which is compiled when it is first used."""
+    """Return the module of some kernels of a CUDA file, which is compiled at its first use."""
     code = expand_includes(path)
     one_text.remember(code, path)
     return cp.RawModule(code=code, options=options, name_expressions=names)
 
 
 class Rungs:
-    """What every ladder has: a ``problem`` with a name, and ``rungs`` with names of their own, in order."""
+    """The parts that every ladder has: a ``problem`` with a name, and ``rungs`` with distinct names, in order."""
 
     problem: Any
     rungs: tuple[Any, ...]
@@ -252,7 +254,7 @@ class Rungs:
         return {}
 
     def inputs(self, size: Size, seed: int = 0) -> dict[str, np.ndarray]:
-        """The problem's random inputs on the host, the same for the same seed."""
+        """Return the problem's random inputs on the host, the same for the same seed."""
         return self.problem.make_inputs(size, np.random.default_rng(seed))
 
     def _rung(self, name: str) -> Any:
@@ -287,5 +289,5 @@ class Ladder(Rungs):
 
 
 def kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
-    """The names of the kernels of some launches, each once."""
+    """Return the names of the kernels of some launches, each once."""
     return tuple(dict.fromkeys(launch.kernel for launch in launches))

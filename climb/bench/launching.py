@@ -1,4 +1,4 @@
-"""How launches of a rung are started: by CuPy or its stand-in, by the driver where CuPy cannot say what is needed, and
+"""Start the launches of a rung: through CuPy or its stand-in, through the driver where CuPy lacks an attribute, and
 several at once as a CUDA graph."""
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from climb.emulator import dependent_launches
 
 
 def starter(function: Any, launch: Launch, args: tuple[Any, ...]) -> Callable[[], None]:
-    """A function that starts the launch once, on the current stream.
+    """Return a function that starts the launch once, on the current stream.
 
-    ``function`` is the kernel (``cp.RawKernel``), ``args`` what is passed for ``launch.args``. On the emulator a launch
-    with ``pdl`` starts when the one before it has ended, and raises EarlyAccess where it depends on that.
+    ``function`` is the kernel (``cp.RawKernel``), ``args`` are the values for ``launch.args``. On the emulator, a
+    launch with ``pdl`` starts when the launch before it has ended, and raises EarlyAccess if it depends on that.
     """
     if launch.pdl and backend == "cupy":
         return _started_early(function, launch, args)
@@ -32,7 +32,8 @@ def starter(function: Any, launch: Launch, args: tuple[Any, ...]) -> Callable[[]
 
 
 def in_order(launches: Sequence[Launch], starts: Sequence[Callable[[], None]]) -> list[Callable[[], None]]:
-    """What starts all launches, in order: neighbours that belong into a graph are captured into one, on a GPU."""
+    """Return functions that start all launches, in order. On a GPU, adjacent launches marked ``graph`` become one CUDA
+    graph."""
     found: list[Callable[[], None]] = []
     pairs = zip(launches, starts, strict=True)
     for in_graph, group in groupby(pairs, key=lambda pair: pair[0].graph and backend == "cupy"):
@@ -42,7 +43,7 @@ def in_order(launches: Sequence[Launch], starts: Sequence[Callable[[], None]]) -
 
 
 def _captured(starts: Sequence[Callable[[], None]]) -> Callable[[], None]:
-    """A function that launches a graph of these launches, on the current stream."""
+    """Return a function that launches a graph of these launches, on the current stream."""
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
@@ -58,7 +59,7 @@ def _captured(starts: Sequence[Callable[[], None]]) -> Callable[[], None]:
 
 
 def _started_early(function: Any, launch: Launch, args: Sequence[Any]) -> Callable[[], None]:
-    """As ``starter``, with the attribute for programmatic stream serialization, which CuPy's launches do not take."""
+    """Like ``starter``, with programmatic stream serialization, an attribute that CuPy's launches do not take."""
     from cuda.bindings import driver
 
     attribute = driver.CUlaunchAttribute()
@@ -84,7 +85,7 @@ def _started_early(function: Any, launch: Launch, args: Sequence[Any]) -> Callab
 
 
 def _bytes(arg: Any) -> np.ndarray:
-    """What the driver copies for an argument: the address of an array of the device, or a value's own bytes."""
+    """Return the bytes that the driver copies for an argument: a device array's address, or the value itself."""
     if isinstance(arg, cp.ndarray):
         return np.array([arg.data.ptr], dtype=np.uint64)
     if isinstance(arg, np.ndarray | np.generic):

@@ -42,10 +42,11 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
 
 
 def longest_chain(code: Any, kernel: str, mnemonic: str = "FFMA") -> int:
-    """The most instructions of a kind of which each reads the result of the one before, in the order of the code.
+    """Return the length of the longest chain of one kind of instruction in which each reads the result of the one
+    before.
 
-    A warp issues them one after the other, however many it has: with ``n`` such instructions, ``n`` divided by this is
-    the most that may overlap. Loops count as often as they stand in the code, so unrolled ones in full. Needs no GPU.
+    A warp must issue a chain one by one: of ``n`` such instructions, at most ``n`` divided by this length can overlap.
+    A loop's body counts once, an unrolled loop in full. Needs no GPU.
 
     >>> longest_chain(rung.compiled(size), kernel)                                           # doctest: +SKIP
     """
@@ -64,9 +65,9 @@ def longest_chain(code: Any, kernel: str, mnemonic: str = "FFMA") -> int:
 
 
 def fma_bank_reads(rung: Any, size: Mapping[str, Any]) -> BankReads:
-    """What the multiply-adds in the main loop of a rung read from the register banks: ``ladder["tuned"]`` at a size.
+    """Count the register bank reads of the multiply-adds in a rung's main loop, e.g. of ``ladder["tuned"]`` at a size.
 
-    Of several launches the one whose main loop has the most multiply-adds counts. Needs no GPU.
+    Of several launches, it takes the one whose main loop has the most multiply-adds. Needs no GPU.
 
     >>> fma_bank_reads(ladder["tuned"], size).pipe_share                                     # doctest: +SKIP
     """

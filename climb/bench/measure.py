@@ -28,7 +28,7 @@ from climb.bench.problem import Peer, size_label
 from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record
 from climb.bench.registry import ladder_names, load_ladder
 
-#: How many of a ceiling ladder's fastest points at a size are measured again for the ceilings of a session.
+#: The number of a ceiling ladder's fastest points at a size that are measured again for the ceilings of a session.
 _CEILING_CANDIDATES = 2
 
 
@@ -37,12 +37,12 @@ class MeasurementFailed(RuntimeError):
 
 
 class ProcessEnded(MeasurementFailed):
-    """The measuring process ended before its last target. What it had finished is in the parts of its ladders."""
+    """The measuring process ended before its last target. Its finished targets are in the parts of their ladders."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to measure: a rung or peer at one size. ``load_ladder`` takes ``ladder``. The first regime is cold."""
+    """A rung or peer to measure at one size. ``load_ladder`` takes ``ladder``. The first regime is cold."""
 
     ladder: str
     kind: str
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How long to sample.
+    """The rules for how long to sample.
 
     Cold sampling ends when at least ``min_samples`` (more for fast kernels) are taken and their relative standard
     deviation is below ``max_noise`` or has settled. It ends after ``seconds`` of wall time at the latest, or after
@@ -64,8 +64,9 @@ class Sampling:
     ``few_samples`` times, since at that length the noise is below ``max_noise``. ``batch_seconds`` of GPU time go to
     the batch.
 
-    Samples below ``throttle_threshold`` of the largest SM clock are discarded. It lies below what power alone costs (an
-    H200 runs large products on its tensor cores at 1.4 of 1.98 GHz) and above the half that a fault of cooling leaves.
+    Samples below ``throttle_threshold`` of the largest SM clock are discarded. It lies below the clock that the power
+    limit alone allows (an H200 runs large tensor-core products at 1.4 of 1.98 GHz) and above the half that a cooling
+    fault leaves.
     """
 
     seconds: float = 2.0
@@ -79,30 +80,30 @@ class Sampling:
     throttle_threshold: float = 0.6
 
     def samples_for(self, estimate_s: float) -> int:
-        """The least number of cold samples of a kernel that takes about this long."""
+        """Return the least number of cold samples of a kernel that takes about this long."""
         fitting = int(0.5 * self.seconds / max(estimate_s, 1e-9))
         least = self.few_samples if estimate_s > self.crawling_s else self.min_samples
         return max(least, min(self.enough_samples, fitting))
 
     def timeout_for(self, estimate_s: float) -> float:
-        """The most wall time for cold sampling, in seconds."""
+        """Return the most wall time for cold sampling, in seconds."""
         samples = min(self.min_samples, self.samples_for(estimate_s))
         return max(self.seconds, min(self.slow_seconds, 1.25 * samples * estimate_s))
 
 
 def targets_of(ladder: Ladder, load_name: str) -> list[Target]:
-    """The targets of a whole record of this ladder."""
+    """Return the targets of a complete record of this ladder."""
     expected = records.expected_points(ladder)
     return [Target(load_name, kind, name, dict(size), ladder.regimes) for kind, name, size in expected]
 
 
 def benchmark_name(index: int, regime: str) -> str:
-    """The name of a target's benchmark in one regime."""
+    """Return the name of a target's benchmark in one regime."""
     return f"point-{index}-{regime}"
 
 
 def ceiling_targets(known: Sequence[Path]) -> list[tuple[str, Target]]:
-    """The points that give the ceilings, each with the ceiling's name, of every ladder that measures one.
+    """Return the points that give the ceilings, each with the ceiling's name, of every ladder that measures one.
 
     At each of its sizes these are the fastest rungs of the ladder's record, or all rungs if it has none. The floor
     comes first: every other ceiling needs it.
@@ -127,8 +128,8 @@ def record_ceilings(
     """Measure the ceilings of this GPU. Writes nothing; ``records.save_ceilings`` does.
 
     ``known`` are folders of records that say which rungs are the fastest. With ``failures``, the message of a ladder
-    that fails is put there and its ceiling stays pending. Raises :class:`MeasurementFailed`, where the floor fails too,
-    and ValueError where no ladder measures a ceiling.
+    that fails is put there and its ceiling stays pending. Raises :class:`MeasurementFailed`, also if the floor fails,
+    and ValueError if no ladder measures a ceiling.
     """
     targets = ceiling_targets(known)
     if not targets:
@@ -161,12 +162,12 @@ def _ceiling_point(name: str, target: Target, point: Point) -> CeilingPoint:
 
 
 def known_ceilings(folders: Sequence[Path]) -> records.Ceilings:
-    """The ceilings of the first folder that has some; none where no folder has."""
+    """Return the ceilings of the first folder that has some; empty if no folder has any."""
     return next((c for folder in folders if (c := records.ceilings_of(folder))), records.Ceilings())
 
 
 def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:
-    """Measure some points for their progress lines alone, held to the ceilings of a folder if one has them.
+    """Measure some points only for their progress lines, compared with the ceilings of a folder if one has them.
 
     Raises :class:`MeasurementFailed`.
     """
@@ -188,13 +189,13 @@ def run(
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
     With ``failures``, the message of a ladder with a failing point is put there and its targets have no points; the
-    other ladders are measured all the same. A rung or peer that is unavailable here has no points; it and the reason
-    are appended to ``skipped``.
+    other ladders are still measured. A rung or peer that is unavailable here has no points; it and the reason are
+    appended to ``skipped``.
 
-    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. A target of
-    a ladder in ``parts`` is added to that file as soon as it is measured, as part of the run that ``started`` then;
+    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. A target of a
+    ladder in ``parts`` is added to that file as soon as it is measured, as part of the run that ``started`` then;
     ``meanwhile`` is called every few seconds. An interruption ends the child. Raises :class:`MeasurementFailed`; with
-    ``failures``, :class:`ProcessEnded` where the child did not get to all ladders, after the one at fault has been put
+    ``failures``, :class:`ProcessEnded` if the child did not reach all ladders, after the ladder at fault has been put
     into ``failures``.
     """
     with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
@@ -265,10 +266,10 @@ def _blame(
     failures: dict[str, str] | None,
     out: Path,
 ) -> None:
-    """Raise ProcessEnded where the child ended before its time; the ladder that it was at goes into ``failures``.
+    """Raise ProcessEnded if the child ended early; the ladder that it was measuring goes into ``failures``.
 
-    Targets are measured in order, so it was at the first one without an outcome, unless its ladder has failed by
-    itself. A child that ended by itself without any outcome could not measure at all, whatever the ladder.
+    Targets are measured in order, so the child was at the first target without an outcome, unless its ladder had
+    already failed. A child that ended by itself without any outcome could not measure at all, whatever the ladder.
     """
     if failures is None or status == 0 or (status > 0 and not any(outcome)):
         return
@@ -287,9 +288,9 @@ def make_points(
     throttled: Mapping[str, int],
     sampling: Sampling,
 ) -> tuple[Point, ...]:
-    """A target's points, one per regime, from what the child verified and NVBench measured.
+    """Make a target's points, one per regime, from the child's verification and NVBench's measurements.
 
-    Raises :class:`MeasurementFailed` when the batch is missing.
+    Raises :class:`MeasurementFailed` if the batch is missing.
     """
     ladder = load_ladder(target.ladder)
     problem = ladder.problem
@@ -325,7 +326,7 @@ def make_points(
 
 
 def find_peer(ladder: Ladder, name: str) -> Peer:
-    """The peer of that name. Raises KeyError naming the known peers."""
+    """Return the peer of that name. Raises KeyError naming the known peers."""
     for peer in ladder.peers:
         if peer.name == name:
             return peer
@@ -333,7 +334,7 @@ def find_peer(ladder: Ladder, name: str) -> Peer:
 
 
 def _first_record(name: str, folders: Sequence[Path]) -> Record | None:
-    """The ladder's record in the first folder that has a readable one, or None."""
+    """Return the ladder's record in the first folder that has a readable one, or None."""
     for folder in folders:
         with contextlib.suppress(records.MissingRecord, records.RecordError):
             return records.load_record(name, folder=folder)

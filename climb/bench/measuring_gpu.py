@@ -11,7 +11,7 @@ from climb.bench.alignment import aligned
 from climb.bench.cold import CacheCleaner
 from climb.bench.libraries.kernels_of import kernels_of
 
-#: What the largest sizes of the book may need; records come from GPUs with 80 GB and more.
+#: The memory that the largest sizes of the book may need; records come from GPUs with 80 GB and more.
 SMALL_BYTES = 64 << 30
 
 
@@ -36,7 +36,7 @@ class Gpu:
         cupy.cuda.Device().synchronize()
 
     def seconds(self, launch: Callable[[], None]) -> float:
-        """The GPU time of one launch on the current stream, by events; an estimate, never recorded."""
+        """Return the GPU time of one launch on the current stream, by events; an estimate, never recorded."""
         import cupy
 
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -51,17 +51,17 @@ class Gpu:
         return kernels_of(launch)
 
     def cleaner(self) -> Callable[[], None]:
-        """A function that leaves no line of the kernel's data and no modified line in the L2 cache."""
+        """Return a function that leaves neither the kernel's data nor modified lines in the L2 cache."""
         return CacheCleaner()
 
     def aligned(self, array: Any) -> Any:
-        """The array, or a copy of it, on the boundary on which all arrays are measured."""
+        """Return the array, or a copy of it, on the boundary on which all arrays are measured."""
         return aligned(array)
 
     def is_too_small(self, error: BaseException) -> bool:
-        """Whether an error says that memory is full, on a GPU that has less of it than those that records come from.
+        """Return whether an error reports full memory on a GPU with less memory than those in the records.
 
-        On a larger one, full memory is a mistake of ours, and no property of the GPU.
+        On a larger GPU, full memory is our own mistake.
         """
         if type(error).__name__ != "OutOfMemoryError":  # CuPy's, and PyTorch's
             return False
@@ -71,7 +71,7 @@ class Gpu:
         return bool(total < SMALL_BYTES)
 
     def is_lost(self) -> bool:
-        """Whether a fault, an illegal address say, has left this process without a usable GPU."""
+        """Return whether a fault, e.g. an illegal address, has left this process without a usable GPU."""
         try:
             self.synchronize()
         except Exception:

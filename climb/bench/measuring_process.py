@@ -1,4 +1,4 @@
-"""The process that measures, as its parent sees it: ``bench_child`` in a session of its own, and what it left."""
+"""The parent's view of the process that measures: ``bench_child`` in its own session, and its results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 from climb.paths import IMPORT_ROOT
 
 _MEANWHILE_S = 3.0
-#: The exit status of a measuring process whose GPU no longer answers it.
+#: The exit status of a measuring process whose GPU no longer responds.
 LOST_GPU = 86
 
 
 def run_child(spec: Path, out: Path, meanwhile: Callable[[], object] | None = None) -> int:
-    """Run ``bench_child`` in a session of its own and return its exit status; an interruption kills it.
+    """Run ``bench_child`` in its own session and return its exit status; an interruption kills it.
 
     ``meanwhile`` is called every few seconds.
     """
@@ -39,7 +39,7 @@ def run_child(spec: Path, out: Path, meanwhile: Callable[[], object] | None = No
 
 
 def read_outcomes(path: Path, count: int) -> list[dict[str, Any] | None]:
-    """What became of each target, None where the child did not get to it. A line that was cut off is left out."""
+    """Read each target's result, None if the child did not reach it. A line that was cut off is ignored."""
     found: list[dict[str, Any] | None] = [None] * count
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():

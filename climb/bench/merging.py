@@ -1,4 +1,4 @@
-"""Take over records that were made elsewhere: the folder that ``climb record --records`` wrote on another machine."""
+"""Merge records that were made elsewhere: the folder that ``climb record --records`` wrote on another machine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from climb.bench.registry import ladder_names, load_ladder
 
 
 def merge_records(source: Path, target: Path) -> Iterator[str]:
-    """Take over ceilings, times, and what is kept by ladder beside them; a line for each file.
+    """Merge ceilings, times, and the other records of a ladder; a line for each file.
 
-    Sessions of ceilings are added. Any other file replaces the one in ``target`` if it is of the GPU that the folder is
-    named after, and, a ladder's record, if it is of today's ladder; the line says why one is left out. The counts in
-    ``emulator/`` are not touched. Raises RecordError for a file that is no record.
+    Sessions of ceilings are added. Any other file replaces the one in ``target`` if its GPU is the one that the folder
+    is named after; a ladder's record must also match today's ladder. The line says why a file is left out. The counts
+    in ``emulator/`` are not touched. Raises RecordError for a file that is not a record.
     """
     if (sessions := records.load_sessions(source)) is not None:
         known = records.load_sessions(target)
@@ -45,7 +45,7 @@ def merge_records(source: Path, target: Path) -> Iterator[str]:
 
 
 def gpu_of(folder: Path) -> str:
-    """The name that the folder of these records should have, by the GPU that the first of them names; "" for none."""
+    """Return the name that the folder of these records should have, by the GPU of the first record; "" without one."""
     for path in sorted(folder.rglob("*.json")):
         with contextlib.suppress(msgspec.MsgspecError):
             return hardware.gpu_slug(msgspec.json.decode(path.read_bytes(), type=Headed).device.name)
@@ -57,7 +57,7 @@ def _of_another_gpu(name: str, target: Path) -> str:
 
 
 def _why_not(name: str, record: Record, target: Path) -> str:
-    """Why a record cannot be taken over, for the end of its line; "" where it can."""
+    """Explain why a record cannot be merged, as the end of its line; "" if it can."""
     if name not in ladder_names() or record.ladder != name:
         return "; left out: no ladder of the book has that name"
     if why := _of_another_gpu(record.gpu, target):

@@ -1,6 +1,7 @@
-"""What NVBench has written for a benchmark that has just ended; its JSON comes at the very end of a run.
+"""Read NVBench's output for a benchmark that has just ended; its JSON appears only at the very end of a run.
 
-A run may have thousands of benchmarks, so the log is read on from where the last one ended, and no folder is listed.
+A run may have thousands of benchmarks. Reading therefore continues where the previous benchmark's log ended, and no
+folder is listed.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ class NvbenchOutput:
         self._clocks = _Numbered(out / "nvbench.json-freqs-bin")
 
     def begin(self) -> None:
-        """Skip the files of what a failing benchmark may have left."""
+        """Skip the files that a failing benchmark may have left."""
         self._samples.new()
         self._clocks.new()
 
     def end(self, benchmark: str) -> tuple[Path | None, Path | None, list[str]]:
-        """The benchmark's file of samples, of clocks, and its lines of the log. A file that is not there is None."""
+        """Return the benchmark's file of samples, its file of clocks, and its lines of the log; None for a missing
+        file."""
         with self._log.open("rb") as file:
             file.seek(self._read)
             text = file.read()
-        # A line that is not whole yet is read with the next benchmark, which does not need it.
+        # An incomplete line is read with the next benchmark, which does not need it.
         whole = text[: text.rfind(b"\n") + 1]
         self._read += len(whole)
         lines = log_lines(text.decode("utf-8", errors="replace"))
@@ -44,7 +46,7 @@ class _Numbered:
         self._count = 0
 
     def new(self) -> Path | None:
-        """The first file that is new since the last call, or None."""
+        """Return the first file that is new since the last call, or None."""
         first = self._folder / f"{self._count}.bin"
         while (self._folder / f"{self._count}.bin").exists():
             self._count += 1

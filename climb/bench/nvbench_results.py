@@ -1,4 +1,4 @@
-"""Read what NVBench wrote: its JSON, the binary files of raw samples beside it, and its log.
+"""Read NVBench's results: its JSON, the binary files of raw samples beside it, and its log.
 
 NVBench writes every accepted sample of a cold measurement, as little-endian float32 seconds, to one file per benchmark,
 and one mean for a batch measurement. Numbers are strings in its JSON.
@@ -46,7 +46,7 @@ class Measured:
 
 
 def read_results(path: Path) -> dict[str, Measured]:
-    """Every benchmark that was not skipped, by name. Raises :class:`ResultsError` for one without samples."""
+    """Return every benchmark that was not skipped, by name. Raises :class:`ResultsError` for one without samples."""
     data = json.loads(path.read_text(encoding="utf-8"))
     found = {}
     for benchmark in data["benchmarks"]:
@@ -57,17 +57,17 @@ def read_results(path: Path) -> dict[str, Measured]:
 
 
 def read_samples(path: Path) -> tuple[float, ...]:
-    """The samples in one of NVBench's binary files, in seconds."""
+    """Read the samples in one of NVBench's binary files, in seconds."""
     return tuple(float(sample) for sample in np.fromfile(path, dtype="<f4"))
 
 
 def read_log(path: Path) -> dict[str, list[str]]:
-    """The log's lines by benchmark."""
+    """Read the log's lines by benchmark."""
     return log_lines(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def log_lines(text: str) -> dict[str, list[str]]:
-    """The lines of a log, or of a part of it, by benchmark. Those before the first "Run:" are left out."""
+    """Split the lines of a log, or of a part of it, by benchmark. Those before the first "Run:" are left out."""
     lines: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.splitlines():
@@ -78,18 +78,18 @@ def log_lines(text: str) -> dict[str, list[str]]:
 
 
 def throttled_samples(lines: list[str]) -> int:
-    """How many samples NVBench discarded because the GPU had throttled, from a benchmark's log lines."""
+    """Count the samples that NVBench discarded because the GPU had throttled, from a benchmark's log lines."""
     return sum(_THROTTLED in line for line in lines)
 
 
 def batch_mean_s(lines: list[str]) -> float | None:
-    """The batch mean as the log gives it, in seconds, or None."""
+    """Return the batch mean from the log, in seconds, or None."""
     means = [float(match[1]) for line in lines if (match := _BATCH.search(line))]
     return means[-1] * 1e-3 if means else None
 
 
 def finished(samples: Path, clocks: Path | None, lines: list[str]) -> Measured:
-    """One benchmark before NVBench has written its JSON: from its files of samples and clocks, and its log lines.
+    """Read one benchmark before NVBench has written its JSON: from its files of samples and clocks, and its log lines.
 
     The log gives the batch mean to a nanosecond, and the wall time to a hundredth of a second. Raises
     :class:`ResultsError`.
@@ -133,7 +133,7 @@ def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
 
 
 def _locate(name: str, filename: str, folder: Path) -> Path:
-    """The file under its recorded name, or in the folder beside the JSON when both have been moved."""
+    """Return the file under its recorded name, or in the folder beside the JSON when both have been moved."""
     given = Path(filename)
     moved = folder / given.parent.name / given.name
     for path in (given, folder / given, moved):

@@ -1,4 +1,4 @@
-"""The occupancy that Nsight Compute reported of many launches, beside the theoretical one."""
+"""The occupancy that Nsight Compute reported for many launches, beside the theoretical one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Profiled:
     def theory(self, *, as_configured: bool = False) -> Occupancy:
         """The theoretical occupancy of the launch, from the registers and shared memory that the profiler saw.
 
-        ``as_configured`` takes the carve-out that the driver had chosen for the launch.
+        ``as_configured`` uses the carve-out that the driver had chosen for the launch.
         """
         c = self.counts
         shared = int(c["static_shared"] + c["dynamic_shared"])
@@ -59,7 +59,7 @@ class Profile:
 
 
 def occupancy_profile(gpu: str = records.DEFAULT_GPU) -> Profile:
-    """Read the committed profile of occupancy. Raises FileNotFoundError where there is none, and RecordError."""
+    """Read the committed profile of occupancy. Raises FileNotFoundError if there is none, and RecordError."""
     place = "profiles/occupancy.json"
     found = records.load(records.RECORDS / records.gpu_with(place, gpu) / place, OccupancyRecord)
     return Profile(found.device["name"], found.date, found.tool, tuple(map(_profiled, found.points)))

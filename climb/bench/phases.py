@@ -1,4 +1,4 @@
-"""What the time of measuring goes to, by phase: for each point, and for all."""
+"""The time spent measuring, by phase: for each point, and in total."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ class Phases:
         self._point, self._begun = {}, time.monotonic()
 
     def point(self) -> str:
-        """What the point has taken so far: ``1.2 s: 0.4 case, 0.3 check, 0.5 sample``. Less than 0.05 s is not said."""
+        """The time spent on the current point: ``1.2 s: 0.4 case, 0.3 check, 0.5 sample``. Phases under 0.05 s are left
+        out."""
         return _said(self._point, time.monotonic() - self._begun, least=0.05)
 
     def total(self) -> str:
-        """What everything has taken so far, in the form of ``point``."""
+        """The time spent so far in total, in the format of ``point``."""
         return _said(self._all, time.monotonic() - self._first, least=0.0)
 
 

@@ -4,8 +4,9 @@ The probes read ``%globaltimer``, a clock that all SMs share, and store it in an
 argument. They are added to PTX, so that the kernel's source stays as it is. Machine code with probes differs from the
 code that records are made of; how much slower it runs is part of the record (``climb.bench.spans``).
 
-Of a launch that stays, the marks of its barriers are the times of its steps. Where the warps of a block have different
-tasks, they are the barriers of the first thread, those among some warps too; a block ends with its last warp.
+In a launch whose blocks stay for many steps, the marks of its barriers are the times of its steps. If the warps of a
+block have different tasks, the marks are the barriers of the first thread, including those for some warps only; a block
+ends with its last warp.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Iterator
 
 #: The additional parameter: an array of uint64, ``COLUMNS`` for each block.
 PARAMETER = "climb_times"
-#: What is stored of a block, by column: when its first thread began, when its last thread ended, when its first thread
-#: passed griddepcontrol.wait (0 if there is none), then when it passed each of its barriers, up to MARKS.
+#: The stored times of a block, by column: when its first thread began, when its last thread ended, when its first
+#: thread passed griddepcontrol.wait (0 if there is none), then when it passed each of its barriers, up to MARKS.
 BEGAN, ENDED, WENT_ON, FIRST_MARK = range(4)
 MARKS = 96
 COLUMNS = FIRST_MARK + MARKS
@@ -63,7 +64,7 @@ _AFTER_BARRIER = f"""
 	mov.u64 %climb_d1, %globaltimer;
 	@%climb_p1 st.global.u64 [%climb_d2+{8 * FIRST_MARK}], %climb_d1;
 """
-# One thread of those that leave together says when.
+# One thread of those that leave together stores the time.
 _END = f"""
 	activemask.b32 %climb_r4;
 	mov.u32 %climb_r5, %lanemask_lt;
@@ -76,7 +77,8 @@ _END = f"""
 
 
 def with_probes(ptx: str) -> str:
-    """PTX whose kernels take ``PARAMETER`` as their last one and store their times there; without its line table.
+    """Return PTX whose kernels take ``PARAMETER`` as their last one and store their times there; without its line
+    table.
 
     Barriers and waits in functions that are not inlined, and those under a guard, get no probe.
     Raises ValueError for PTX without a kernel.
@@ -103,7 +105,7 @@ def with_probes(ptx: str) -> str:
 
 
 def _probed(body: list[str], end: str) -> Iterator[str]:
-    """The lines of a kernel's body with probes; ``end`` is a label that none of them has."""
+    """Return the lines of a kernel's body with probes; ``end`` is a label that none of them has."""
     guarded = False
     for line in body:
         if leaves := _RETURN.match(line):
@@ -120,7 +122,8 @@ def _probed(body: list[str], end: str) -> Iterator[str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The place of the brace that closes the one at ``opening``; PTX of NVRTC has no braces in strings or comments."""
+    """Return the place of the brace that closes the one at ``opening``; NVRTC's PTX has no braces in strings or
+    comments."""
     depth = 0
     for brace in re.finditer(r"[{}]", text[opening:]):
         depth += 1 if brace[0] == "{" else -1
@@ -130,7 +133,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _without_line_table(ptx: str) -> list[str]:
-    """The lines without those that name places in the source: equal kernels of two files then are equal text."""
+    """Drop the lines that name places in the source: equal kernels of two files then are equal text."""
     kept, inside = [], False
     for line in ptx.split("\n"):
         inside = inside or line.lstrip().startswith(".section")

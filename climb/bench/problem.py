@@ -1,4 +1,4 @@
-"""What is computed: the inputs, the reference, the work, and the sizes of interest.
+"""The definition of a computation: the inputs, the reference, the work, and the sizes of interest.
 
 A :class:`Problem` does not say how it is computed; the rungs of a ladder do.
 """
@@ -20,17 +20,17 @@ Extent = str | Callable[[Size], int]
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
-    """The least whole number of pieces of size ``denominator`` that cover ``numerator``."""
+    """Return the least whole number of pieces of size ``denominator`` that cover ``numerator``."""
     return -(-numerator // denominator)
 
 
 def size_label(size: Size) -> str:
-    """A size as text: ``rows=16384, cols=16384``."""
+    """Format a size as text: ``rows=16384, cols=16384``."""
     return ", ".join(f"{key}={value}" for key, value in size.items())
 
 
 def short_size(size: Size) -> str:
-    """A size as text without its keys, with large powers of two as such: ``2^29 x 3``."""
+    """Format a size as text without its keys, with large powers of two as such: ``2^29 x 3``."""
     return " x ".join(map(_extent, size.values()))
 
 
@@ -53,7 +53,7 @@ class Argument:
     role: Literal["input", "output"] = "input"
 
     def extents(self, size: Size) -> tuple[int, ...]:
-        """The array's shape at this size."""
+        """Return the array's shape at this size."""
         return tuple(size[e] if isinstance(e, str) else int(e(size)) for e in self.shape)
 
 
@@ -61,21 +61,20 @@ class Argument:
 class Problem:
     """A computation with its reference and its work.
 
-    ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
-    A parameter is at least 1, unless it is named in ``may_be_zero``.
-    ``kinds`` are the size keys whose value is a name, with the allowed names. They shape the inputs that
-    ``make_inputs`` makes and nothing else; for a reader's own arrays, the first name is assumed. A kind that is also a
-    parameter says how to compute: it is passed by keyword, and its first name is the default.
-    ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
-    written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
-    error allowed relative to the largest reference value (0: bit-equal); a comment at the problem says why.
-    ``operations`` splits ``flops`` by the fields of :class:`~climb.bench.work.Work`; without it they are multiply-adds,
-    of integers where the first output is one. ``reference_magnitude`` takes what ``reference`` takes, and gives the sum
-    of the absolute values of the terms that make each output, so that an error can be judged element by element.
-    ``headline`` are the sizes that the book reports, ``sweep`` further sizes that a chapter draws; both are recorded.
-    ``check`` are the small and awkward sizes that the tests run.
-    ``precision`` is that of the rungs' products, in the words of a peer's description: a peer in another precision
-    answers another question.
+    ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword. A
+    parameter is at least 1, unless it is named in ``may_be_zero``. ``kinds`` are the size keys whose value is a name,
+    with the allowed names. They shape the inputs that ``make_inputs`` makes and nothing else; for a reader's own
+    arrays, the first name is assumed. A kind that is also a parameter says how to compute: it is passed by keyword, and
+    its first name is the default. ``flops`` and ``bytes`` count the least work: every multiply and add, every input
+    byte read once, every output byte written once. ``reference`` computes in float64 (or in exact integers) on the
+    host. ``tolerance`` is the largest error allowed relative to the largest reference value (0: bit-equal); a comment
+    at the problem says why. ``operations`` splits ``flops`` by the fields of :class:`~climb.bench.work.Work`; without
+    it they are multiply-adds, of integers where the first output is one. ``reference_magnitude`` takes the same
+    arguments as ``reference``, and gives the sum of the absolute values of the terms that make each output, so that an
+    error can be judged element by element. ``headline`` are the sizes that the book reports, ``sweep`` further sizes
+    that a chapter draws; both are recorded. ``check`` are the small and awkward sizes that the tests run. ``precision``
+    is that of the rungs' products, in the words of a peer's description: a peer in another precision answers another
+    question.
     """
 
     name: str
@@ -217,7 +216,7 @@ class Launch:
     graph: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The launch as records and the hash of a measured kernel hold it."""
+        """Return the launch as records and the hash of a measured kernel hold it."""
         return {
             "kernel": self.kernel,
             "grid": list(self.grid),
@@ -229,7 +228,7 @@ class Launch:
         }
 
     def __str__(self) -> str:
-        """The launch as CUDA C++ writes it."""
+        """Format the launch as CUDA C++ writes it."""
         config = ", ".join(_dim3(d) for d in (self.grid, self.block))
         if self.shared_mem:
             config += f", {self.shared_mem}"
@@ -291,7 +290,7 @@ class RungUnavailable(RuntimeError):
 
 
 class PeerUnavailable(RuntimeError):
-    """A peer cannot run on this machine or at this size; the message says why, and what would make it run."""
+    """A peer cannot run on this machine or at this size; the message says why, and how to make it run."""
 
 
 @dataclass(frozen=True)
@@ -300,13 +299,12 @@ class Peer:
 
     ``prepare(arrays, size)`` does all set-up (handles, algorithm choice) and returns a function of no arguments that
     enqueues the work once on the current stream and returns nothing. It raises :class:`PeerUnavailable` or ImportError
-    when a library is missing or cannot solve this size; the record then keeps the reason in place of a time.
-    ``describe()`` gives ``library`` for the record: ``{"name", "version", "algorithm", "precision"}``. If what
-    ``prepare`` returns has an attribute ``chosen``, a dictionary with some of these keys, its values replace the
-    description's: it says which algorithm or precision was chosen at this size. ``tolerance`` replaces the problem's
-    where the precision is lower (TF32), and the record says so. ``requires`` returns a sentence for a size that is not
-    the peer's; the record then has no point for it. A peer that is not ``swept`` is recorded at the headline sizes
-    alone.
+    if a library is missing or cannot solve this size; the record then keeps the reason in place of a time.
+    ``describe()`` gives ``library`` for the record: ``{"name", "version", "algorithm", "precision"}``. If the returned
+    function has an attribute ``chosen``, a dictionary with some of these keys, its values replace the description's: it
+    says which algorithm or precision was chosen at this size. ``tolerance`` replaces the problem's where the precision
+    is lower (TF32), and the record says so. ``requires`` returns a sentence for a size that the peer does not take; the
+    record then has no point for it. A peer that is not ``swept`` is recorded at the headline sizes alone.
     """
 
     name: str

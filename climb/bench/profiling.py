@@ -1,9 +1,9 @@
 """The hardware's own counters, read with Nsight Compute: ``climb profile LADDER ...`` on a GPU with ``ncu``.
 
-The emulator counts what a kernel asks for. What the caches make of it (hits, bytes that reach DRAM, cycles in which a
-unit was busy) is known to the hardware alone. The command profiles each rung at each recorded size and at those of
-``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter reads it with
-``hardware_counters(ladder)``, which refuses the counts of a kernel that has changed since.
+The emulator counts a kernel's requests. Only the hardware knows how its caches serve them (hits, bytes that reach DRAM,
+cycles in which a unit was busy). The command profiles each rung at each recorded size and at those of ``ALSO``, cold,
+and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter reads it with ``hardware_counters(ladder)``, which
+refuses the counts of a kernel that has changed since.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ METRICS: dict[str, tuple[str, str]] = {
     **STALL_METRICS,
 }
 
-#: Further sizes that are profiled, by ladder: each differs from a recorded size in one respect.
+#: Further sizes to profile, by ladder: each differs from a recorded size in one respect.
 ALSO: dict[str, tuple[dict[str, int], ...]] = {
     # Rows whose length is not a multiple of 32 floats: the same sectors and lines, other banks.
     "matmul": (
@@ -84,7 +84,7 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
     ),
 }
 
-#: Sizes that are profiled instead of the recorded ones, because a first rung is too slow to replay for each counter.
+#: Sizes to profile instead of the recorded ones, because a first rung is too slow to replay for each counter.
 INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv1d": ({"i": 1024, "o": 1024, "l": 4, "k": 5},),
     "conv1d_channels": tuple({"i": 1024, "o": 1024, "l": 4, "k": 5, "channels": c} for c in (1, 2, 4, 8, 16)),
@@ -103,7 +103,7 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
     "conv3d": ({"n": 256, "k": 7}, {"n": 96, "k": 11}),
-    # One of each kind of bound; the other sizes repeat them, at minutes of replaying.
+    # One size of each kind of bound; the other sizes repeat them, at the cost of minutes of replaying.
     "tgemm": tuple({"m": n, "n": n, "k": n, "data": "normal"} for n in (4096, 1024)),
     "convlayer_tensor": tuple(
         {"n": n, "c_in": c, "c_out": c, "k": 3, "batch": batch} for n, c, batch in ((224, 64, 1), (14, 512, 1))
@@ -137,7 +137,7 @@ class HardwareCounters:
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
     """Read the committed counters of a ladder, those of renamed rungs under today's names.
 
-    Raises LookupError where there are none, and RecordError.
+    Raises LookupError if there are none, and RecordError.
     """
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = counters_path(ladder.name, records.gpu_with(f"hardware/{ladder.name}.json", gpu))
@@ -154,7 +154,8 @@ def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | No
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
-    """The profiled cases, in order: every rung at every recorded size and at the sizes of ``ALSO``, or of ``INSTEAD``.
+    """List the profiled cases, in order: every rung at every recorded size and at the sizes of ``ALSO``, or of
+    ``INSTEAD``.
 
     A rung is left out at a size at which its last kernel is launched more than once.
     """
@@ -166,13 +167,13 @@ def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
 
 
 def _kernel(rung: BoundRung, size: Size) -> str | None:
-    """The kernel that is profiled, the last one launched; None if earlier launches run the same kernel."""
+    """Return the kernel that is profiled, the last one launched; None if earlier launches run the same kernel."""
     *before, last = (launch.kernel.split("<")[0] for launch in rung.launches(size))
     return None if last in before else last
 
 
 def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
-    """How many launches of a rung ncu profiles: all whose names begin like one of ``kernels``."""
+    """Count the launches of a rung that ncu profiles: those with a kernel name that begins with one of ``kernels``."""
     return sum(launch.kernel.startswith(tuple(kernels)) for launch in rung.launches(size))
 
 
@@ -223,7 +224,7 @@ def profile(name: str) -> dict[str, Any]:
 
 
 def parse(text: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV, whole numbers as int.
+    """Parse the counts of each launch from ncu's raw page as CSV, whole numbers as int.
 
     Raises KeyError for a metric that ncu did not report.
     """

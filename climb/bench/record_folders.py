@@ -1,4 +1,4 @@
-"""Whether a folder of ``records/`` is one that the book can show: whoever made it, on whichever GPU."""
+"""Check whether the book can show a folder of ``records/``, no matter where and on which GPU it was made."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Headed(msgspec.Struct):
     device: Named
 
 
-#: How the names of folders end whose records are of several GPUs that work together: ``nvidia-h200-x2``.
+#: The ending of folders whose records are of several GPUs that work together: ``nvidia-h200-x2``.
 SEVERAL = re.compile(r"-x\d+$")
 
 
 def folders(at: Path = records.RECORDS) -> list[Path]:
-    """The folders of records, one for each GPU, the book's first; not those of several GPUs that work together."""
+    """List the folders of records, one for each GPU, the book's first; not those of several GPUs that work together."""
     found = [path for path in at.iterdir() if path.is_dir() and path.name != LOCAL and any(path.rglob("*.json"))]
     found = [path for path in found if not SEVERAL.search(path.name)]
     return sorted(found, key=lambda path: (path.name != records.BOOK_GPU, path.name))
 
 
 def folder_problems(folder: Path) -> list[str]:
-    """What is wrong with a folder of records, a line for each; empty where nothing is.
+    """List the problems of a folder of records, one line each; empty if there are none.
 
     Every record must follow its schema, belong to a ladder of the book and to a session of the folder's ceilings, and
     come from the GPU that the folder is named after. A folder may have any part of the ladders.

@@ -1,6 +1,6 @@
-"""Record whole ladders: measure every target in one run, or go on with a recording that was cut short.
+"""Record whole ladders: measure every target in one run, or continue an interrupted recording.
 
-What counts as one run, and how finished targets are kept, is in ``climb.bench.records.parts``.
+``climb.bench.records.parts`` says what counts as one run, and how finished targets are kept.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from climb.bench.measure import MeasurementFailed, ProcessEnded, Sampling, Targe
 from climb.bench.records import CeilingsRecord, Point, Record, Skipped, parts
 from climb.bench.registry import load_ladder
 
-#: How often what was measured before may turn out to be of a GPU in another state.
+#: The number of times that earlier measurements may prove to be of a GPU in another state.
 _TRIES = 3
 
 
 @dataclass
 class _Recording:
-    """One ladder: the targets of its record, what is done of them, and the part that keeps it."""
+    """One ladder: the targets of its record, the finished ones among them, and the part that keeps these."""
 
     load_name: str
     ladder: Ladder
@@ -37,7 +37,7 @@ class _Recording:
         self.targets = {_key(target): target for target in measure.targets_of(self.ladder, self.load_name)}
 
     def take_over(self) -> None:
-        """Take over what an earlier recording has finished, and say so, or say why not."""
+        """Take over the finished targets of an earlier recording, and say so, or say why not."""
         found = parts.read(self.part) if self.part else None
         if self.part is None or found is None:
             return
@@ -55,19 +55,20 @@ class _Recording:
         _say(f"{self.part}: {len(self.done)} of {len(self.targets)} targets are taken over from {begun}")
 
     def begin(self) -> None:
-        """Write the part with what is done: the process that measures appends to it."""
+        """Write the part with the finished targets: the process that measures appends to it."""
         if self.part:
             parts.begin(self.part, self.head, self.done)
 
     def left(self) -> list[Target]:
-        """What is still to measure. Where something was taken over, one target of it comes first, again."""
+        """The targets still to measure. If earlier results were kept, one of their targets comes first, to be measured
+        again."""
         known = {one.target for one in self.done} | self.skipped.keys()
         missing = [target for key, target in self.targets.items() if key not in known]
         again = parts.anchor(self.done) if missing else None
         return [self.targets[again.target], *missing] if again else missing
 
     def add(self, run: str, measured: Mapping[parts.TargetKey, tuple[Point, ...]]) -> None:
-        """Add what a run has measured; say if nothing from before it counts."""
+        """Add the results of a run; say if no earlier result counts any more."""
         new = [parts.Finished(run, points) for points in measured.values() if points]
         every = {one.target for one in (*self.done, *new)}
         self.head, self.done = parts.settle(self.head, [*self.done, *new])
@@ -75,11 +76,11 @@ class _Recording:
             _say(f"{self.ladder.name}: the GPU is not as fast as it was: {len(every) - len(self.done)} targets anew")
 
     def take_skipped(self, skipped: Iterable[tuple[Target, str]]) -> None:
-        """Note which targets are unavailable here, and why."""
+        """Note the targets that are unavailable here, with the reasons."""
         self.skipped |= {_key(target): why for target, why in skipped if target.ladder == self.load_name}
 
     def take_run(self, run: str) -> None:
-        """Add what a run has left in the part; the process that measured has ended before its time, or goes on."""
+        """Add the results that a run left in the part; the measuring process has ended early, or is still running."""
         found = parts.read(self.part) if self.part else None
         self.add(run, {one.target: one.points for one in (found[1] if found else ()) if one.run == run})
 
@@ -95,7 +96,7 @@ class _Recording:
             _say(f"{self.part}: keeps {kept} of {len(self.targets)} targets; the same command continues")
 
     def _is_fresh(self, one: parts.Finished) -> bool:
-        """Whether the points of a target are of today's ladder: its code, launches, work and regimes."""
+        """Return whether the points of a target fit today's ladder: its code, launches, work and regimes."""
         point = one.points[0]
         if one.target not in self.targets:
             return False
@@ -103,7 +104,7 @@ class _Recording:
         return records.why_stale(alone, self.ladder, point.kind, point.name, point.size) is None
 
     def record(self, device: Mapping[str, Any], session: CeilingsRecord | None) -> Record:
-        """The whole record."""
+        """Return the complete record."""
         points = {one.target: one.points for one in self.done}
         skipped = [(key, self.skipped[key]) for key in self.targets if key in self.skipped]
         return Record(
@@ -131,9 +132,9 @@ def record_ladders(
     """Measure whole ladders with their peers in one process. Writes no record; ``save_record`` does.
 
     ``known`` are folders of records; the ceilings of the first that has some are those of the new records. With
-    ``failures``, the message of a ladder that fails is put there, and it has no record; where the ladder has ended the
-    process, a new one measures the others. ``parts_in`` is a folder that keeps finished targets, and where those of a
-    recording that was cut short are taken over from; the caller removes the part of a ladder once its record is saved.
+    ``failures``, the message of a ladder that fails is put there, and it has no record; if the ladder has ended the
+    process, a new one measures the others. ``parts_in`` is a folder for finished targets; the targets of an interrupted
+    recording there are taken over; the caller removes the part of a ladder once its record is saved.
 
     ``save`` is called with the record of each ladder as soon as its last target is measured, and with that of NVBench's
     own results, which have a few more digits, at the end. Raises :class:`MeasurementFailed`.
@@ -145,7 +146,7 @@ def record_ladders(
     device: Mapping[str, Any] = recordings[0].head.device
     saving = _Saving(session, save)
     try:
-        # A process that ends before its time leaves a ladder in ``failed``, so the other runs are no more than ladders.
+        # A process that ends early leaves a ladder in ``failed``, so at most one further run per ladder follows.
         for _ in range(_TRIES + len(recordings)):
             going = [one for one in recordings if one.load_name not in failed and one.left()]
             if not going:
@@ -171,17 +172,17 @@ def record_ladders(
 
 
 class _Saving:
-    """Hands over the record of each ladder that is whole while the process goes on to the next."""
+    """Saves the record of each completed ladder while the process measures the next one."""
 
     def __init__(self, session: CeilingsRecord | None, save: Callable[[Record], object] | None):
         self._session, self._save = session, save
         self._seen: dict[str, tuple[int, int]] = {}
 
     def look(self, recordings: Sequence[_Recording], run: str, skipped: Sequence[tuple[Target, str]]) -> None:
-        """Save what is whole now and was not at the last call. ``recordings`` are those of the run."""
+        """Save records completed since the last call. ``recordings`` are those of the run."""
         for one in recordings:
             size = one.part.stat().st_size if one.part and one.part.exists() else -1
-            # The last targets of a ladder may be unavailable here: then its part does not grow any more.
+            # The last targets of a ladder may be unavailable here: then its part stops growing.
             settled = size, sum(target.ladder == one.load_name for target, _ in skipped)
             if self._save is None or settled == self._seen.get(one.load_name):
                 continue
@@ -197,7 +198,7 @@ class _Saving:
 def _one_run(
     recordings: Sequence[_Recording], sampling: Sampling, saving: _Saving, **options: Any
 ) -> Mapping[str, Any]:
-    """Measure what is left of some ladders in a child process; return the device."""
+    """Measure the remaining targets of some ladders in a child process; return the device."""
     targets = [target for one in recordings for target in one.left()]
     started = parts.now()
     skipped: list[tuple[Target, str]] = []
@@ -234,7 +235,7 @@ def record_ladder(
     keep: Path | None = None,
     parts_in: Path | None = None,
 ) -> Record:
-    """Measure one whole ladder, as ``record_ladders`` does."""
+    """Measure one whole ladder, like ``record_ladders``."""
     (record,) = record_ladders([load_name], sampling, known, keep=keep, parts_in=parts_in)
     return record
 

@@ -1,4 +1,4 @@
-"""What the references of several problems share: sums over neighbours in float64, on all of the host's cores."""
+"""Code shared by the references of several problems: sums over neighbours in float64, on all of the host's cores."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ BAND = 1 << 18
 
 
 def sum_of_magnitudes(reference: Callable[[Arrays, Any], Arrays]) -> Callable[[Arrays, Any], Arrays]:
-    """The ``reference_magnitude`` of a problem whose outputs are sums of products of its inputs: ``|A| |B|`` of ``AB``.
+    """Return the ``reference_magnitude`` of a problem whose outputs are sums of products of its inputs: ``|A| |B|`` of
+    ``AB``.
 
-    The same reference, of the absolute values of the inputs. A bias counts as a term of its sum.
+    It is the same reference, computed from the absolute values of the inputs. A bias counts as a term of its sum.
     """
     return lambda inputs, size: reference({name: np.abs(array) for name, array in inputs.items()}, size)
 
 
 def correlate(source: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weighted sum of each element's neighbours in float64, with zeros outside; shaped like ``source``.
+    """Compute the weighted sum of each element's neighbours in float64, with zeros outside; shaped like ``source``.
 
     ``weights`` has as many dimensions as ``source`` and odd extents; the middle one weighs the element itself.
     ``target[i] = sum over d of weights[d] * source[i + d - middle]``, in each dimension. Raises ValueError.

@@ -1,4 +1,4 @@
-"""Whether a rung gives the same bits in every launch: ``climb repeats LADDER ...`` on a GPU.
+"""Check whether a rung gives the same bits in every launch: ``climb repeats LADDER ...`` on a GPU.
 
 Blocks finish in an order that no program chooses, so a sum by atomics may differ from launch to launch. The command
 launches each rung many times on the same inputs, counts how often each result appeared, and writes
@@ -25,7 +25,8 @@ LAUNCHES = 300
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often each result appeared, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
+    """The number of times each result appeared, by rung, at ``size`` in ``launches`` launches; ``reference`` is in
+    float64."""
 
     ladder: Ladder
     gpu: str
@@ -35,7 +36,8 @@ class Repeats:
     points: tuple[RepeatsPoint, ...]
 
     def of(self, rung: str) -> dict[float, int]:
-        """The results of one rung, each with how often it appeared. Raises LookupError for none, and for stale ones."""
+        """Return the results of one rung, each with its number of occurrences. Raises LookupError if there are none, or
+        for stale ones."""
         for point in self.points:
             if point.name == rung:
                 if point.source_sha256 != self.ladder[rung].sha256(self.size):
@@ -49,7 +51,7 @@ class Repeats:
 
 
 def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
-    """Read a ladder's committed repeats. Raises LookupError where there are none, and RecordError."""
+    """Read a ladder's committed repeats. Raises LookupError if there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = repeats_path(ladder.name, records.gpu_with(f"repeats/{ladder.name}.json", gpu))
     if not path.exists():
@@ -64,7 +66,8 @@ def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | Non
 
 
 def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
-    """Launch every rung ``launches`` times at the first headline size and count the results; the record's data."""
+    """Launch every rung ``launches`` times at the first headline size and count the results; return the record's
+    data."""
     from climb.bench.cuda import cp
 
     problem = ladder.problem

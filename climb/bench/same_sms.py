@@ -1,16 +1,16 @@
-"""What a kernel should take on a GPU that has the same SMs as the book's GPU and another memory.
+"""Predict a kernel's time on a GPU that has the same SMs as the book's GPU but different memory.
 
 An H100 and an H200 have the same SMs at the same clock. A kernel's time is set by the bandwidth of memory or by
-something else: a pipe of the SMs, a latency, the start of blocks. What something else sets should be the same on both,
-and what bandwidth sets scales with it:
+something else: a pipe of the SMs, a latency, the start of blocks. Times set by anything else should be the same on both
+GPUs; times set by bandwidth should scale with it:
 
     expected time = max(recorded time, floor + bytes / rate there / best share)
 
 *bytes* are what Nsight Compute counted at DRAM where a record has it, and the least work otherwise. *best share* is the
-largest share of memory's limit that any kernel of the ladder reaches at this size: none is expected to come closer to
-it on the other GPU than the best kernel did here. Where that is less than ``REACHED``, no kernel of the ladder waits
-for memory alone, and the limit itself counts. Rates there are those measured here, times the ratio of the two data
-sheets (``climb.bench.predictions``): nothing measured on the other GPU is in an expectation.
+largest share of memory's limit that any kernel of the ladder reaches at this size: no kernel is expected to come closer
+on the other GPU than the best kernel did here. If that share is below ``REACHED``, no kernel of the ladder waits for
+memory alone, and the limit itself is used. Rates there are those measured here, times the ratio of the two data sheets
+(``climb.bench.predictions``): nothing measured on the other GPU is in an expectation.
 
 The maximum belongs to one kernel whose arithmetic overlaps with its copies. A sequence of kernels, some of which wait
 for memory and some for their SMs, is slower than the maximum for the whole says.
@@ -34,18 +34,18 @@ from climb.bench.work import Work
 
 #: The book's second GPU.
 SECOND_GPU = "nvidia-h100-80gb-hbm3"
-#: Expected and measured ratio agree where they differ by less than this share.
+#: Expected and measured ratio agree if they differ by less than this share.
 CLOSE = 0.1
-#: From this share of memory's limit on, a kernel waits for memory.
+#: At this share of memory's limit and above, a kernel waits for memory.
 REACHED = 0.75
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """A rung or peer on the book's GPU, and what is expected on the other one; times in seconds.
+    """A rung or peer on the book's GPU, and its expected time on the other GPU; times in seconds.
 
-    ``memory_s`` is what the kernel's bytes alone would take on the book's GPU, with the floor. ``measured_s`` is None
-    where the other GPU has no time of the same code.
+    ``memory_s`` is the time of the kernel's bytes alone on the book's GPU, with the floor. ``measured_s`` is None if
+    the other GPU has no time of the same code.
     """
 
     ladder: str
@@ -58,30 +58,31 @@ class Expectation:
 
     @property
     def expected(self) -> float:
-        """How many times as long it should take there."""
+        """The expected ratio of the two times: how many times as long the kernel should take there as here."""
         return self.expected_s / self.here_s
 
     @property
     def measured(self) -> float | None:
-        """How many times as long it takes there; None without a record."""
+        """The measured ratio of the two times; None without a record."""
         return None if self.measured_s is None else self.measured_s / self.here_s
 
     @property
     def off(self) -> float | None:
-        """How much longer it takes than expected, as a share: -0.1 if it is 10 % faster. None without a record."""
+        """The relative deviation from the expectation: -0.1 if it is 10 % faster than expected. None without a
+        record."""
         return None if self.measured_s is None else self.measured_s / self.expected_s - 1
 
 
 def timings_on_both(ladder: str | Ladder, regime: str = "cold") -> tuple[Timings, Timings]:
-    """A ladder's times on the book's GPU and on its second one. Raises MissingRecord if one has no records."""
+    """Return a ladder's times on the book's GPU and on its second one. Raises MissingRecord if one has no records."""
     return timings(ladder, regime, gpu=records.BOOK_GPU), timings(ladder, regime, gpu=SECOND_GPU)
 
 
 def expect(ladder: Ladder, name: str, size: Size | None = None, target: str = SECOND_GPU) -> Expectation:
-    """What a rung or peer should take on ``target``, cold, at one size; by default the first headline size.
+    """Predict the time of a rung or peer on ``target``, cold, at one size; by default the first headline size.
 
-    Raises PendingRung where the book's GPU has no such time yet, LookupError for a name that the ladder does not have,
-    and ValueError for a GPU with other SMs.
+    Raises PendingRung if the book's GPU has no such time yet, LookupError for a name that is not in the ladder, and
+    ValueError for a GPU with different SMs.
     """
     size = ladder.problem.headline[0] if size is None else size
     here = records.find_record(ladder.name, folder=records.RECORDS / records.BOOK_GPU)
@@ -102,7 +103,7 @@ def expect(ladder: Ladder, name: str, size: Size | None = None, target: str = SE
 
 
 def expect_all(target: str = SECOND_GPU) -> list[Expectation]:
-    """What every rung and peer of the book should take on ``target``, cold, at its ladder's first headline size."""
+    """Predict every rung and peer of the book on ``target``, cold, at its ladder's first headline size."""
     found = []
     for ladder in map(load_ladder, ladder_names()):
         record = records.find_record(ladder.name, folder=records.RECORDS / records.BOOK_GPU)
@@ -114,9 +115,11 @@ def expect_all(target: str = SECOND_GPU) -> list[Expectation]:
 
 
 def _bytes(ladder: Ladder, rung: BoundRung | None, size: Size, *, counted: bool) -> Work:
-    """What a kernel moves from and to memory: the least, or with ``counted`` what Nsight Compute counted, if more.
+    """Return the bytes a kernel reads and writes: the minimum, or with ``counted`` Nsight Compute's count if that is
+    more.
 
-    Modified bytes that L2 still holds when a kernel ends are not counted, so writing is at least what is needed.
+    Modified bytes that L2 still holds when a kernel ends are not counted, so the written bytes never go below that
+    minimum.
     """
     least = rung.rung.work(size) if rung is not None and rung.rung.work else ladder.problem.work(size)
     found = _counts(rung, size) if counted and rung is not None else {}
@@ -125,7 +128,7 @@ def _bytes(ladder: Ladder, rung: BoundRung | None, size: Size, *, counted: bool)
 
 
 def _counts(rung: BoundRung, size: Size) -> Mapping[str, float]:
-    """The hardware counters of a rung; empty where there are none, or where they are those of one launch of several."""
+    """Return the hardware counters of a rung; empty if there are none, or if they cover one launch of several."""
     if len(list(rung.launches(size))) != 1:
         return {}
     try:
@@ -135,9 +138,9 @@ def _counts(rung: BoundRung, size: Size) -> Mapping[str, float]:
 
 
 def _best_share(ladder: Ladder, record: Record, size: Size) -> float:
-    """The largest share of memory's limit that a kernel of the ladder reaches here, at most 1.
+    """Return the largest share of memory's limit that a kernel of the ladder reaches here, at most 1.
 
-    It is 1 where no kernel waits for memory alone.
+    It is 1 if no kernel waits for memory alone.
     """
     shares = []
     for point in record.points:
@@ -150,7 +153,7 @@ def _best_share(ladder: Ladder, record: Record, size: Size) -> float:
 
 
 def _measured(ladder: Ladder, point: Point, target: str) -> float | None:
-    """The recorded time on ``target`` of the same code; None where there is none."""
+    """Return the recorded time on ``target`` of the same code; None if there is none."""
     there = records.find_record(ladder.name, folder=records.RECORDS / target)
     found = there.find(point.name, point.size, "cold") if there else None
     return None if found is None or found.source_sha256 != point.source_sha256 else found.median_s

@@ -17,8 +17,8 @@ Counts = Mapping[str, float]
 
 #: The most warps that a scheduler of sm_80, sm_90 or sm_100 holds: 64 on an SM, which has four schedulers.
 WARPS_PER_SCHEDULER = 16
-#: A unit that is busy in this percentage of the cycles is what limits a kernel, and where every unit is busy in less
-#: than the second, latency does: the thresholds of Nsight Compute's rule "SOL Bottleneck".
+#: A unit that is busy in FULL percent of the cycles limits a kernel. If every unit is busy in less than LITTLE percent,
+#: latency does. These are the thresholds of Nsight Compute's rule "SOL Bottleneck".
 FULL, LITTLE = 80, 60
 #: The units whose busy cycles a record has, by the names of the counts.
 UNITS = {
@@ -31,7 +31,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One number of a section: its heading, how it follows from the counts, and "%" where it is a percentage."""
+    """One number of a section: its heading, its formula from the counts, and "%" for a percentage."""
 
     heading: str
     read: Callable[[Counts], float | str]
@@ -49,16 +49,16 @@ class Section:
 
 
 def limiter(counts: Counts) -> str:
-    """What limits a launch: a name of ``UNITS``, "latency", or "nothing alone" between the two thresholds."""
+    """Name the limit of a launch: a name of ``UNITS``, "latency", or "nothing alone" between the two thresholds."""
     name = max(UNITS, key=lambda unit: counts[unit])
     busy = counts[name]
     return UNITS[name] if busy >= FULL else "latency" if busy < LITTLE else "nothing alone"
 
 
 def reasons_by_share(counts: Counts) -> list[tuple[str, float]]:
-    """What warps wait for, largest first, as Nsight Compute's names with their percentages of all warp cycles.
+    """List the stall reasons, largest first, as Nsight Compute's names with their percentages of all warp cycles.
 
-    ``selected``, the warp that issues, is no wait. Raises LookupError where the counts have no stall reasons.
+    ``selected`` is left out: a warp that issues does not wait. Raises LookupError if the counts have no stall reasons.
     """
     if "stalled_selected" not in counts:
         raise LookupError("no stall reasons in these counts; `climb profile` counts them")
@@ -128,7 +128,7 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def section(identifier: str) -> Section:
-    """The section of this identifier. Raises LookupError."""
+    """Return the section of this identifier. Raises LookupError."""
     for one in SECTIONS:
         if one.identifier == identifier:
             return one

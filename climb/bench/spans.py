@@ -1,9 +1,9 @@
-"""When each launch of a rung began and ended on the GPU: ``climb spans LADDER ...`` on a GPU.
+"""The times at which each launch of a rung began and ended on the GPU: ``climb spans LADDER ...`` on a GPU.
 
 Every block reads ``%globaltimer``, which all SMs share, when it begins, when it has passed ``griddepcontrol.wait`` and
 each barrier, and when it ends (``climb.bench.probes``). Nothing else is changed: the rung is started as always, as
-launches or as a graph, with an L2 cache that holds none of its data. The probes cost time themselves; a point has the
-time with them, by CUDA events, so that it can be compared with the record's. The command writes
+launches or as a graph, with an L2 cache that holds none of its data. The probes themselves cost time; a point has the
+time with probes, by CUDA events, so that it can be compared with the record's. The command writes
 ``records/<gpu>/spans/<ladder>.json``; a chapter reads it with ``spans(ladder)``.
 """
 
@@ -29,13 +29,14 @@ from climb.bench.records.kinds import Span, SpansPoint, SpansRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb spans"
-#: Runs of which the one with the median extent is kept, after one more that warms up.
+#: The number of runs after one warm-up run. The run with the median extent is kept.
 RUNS = 9
 
-#: How long a kernel holds back the launches of a run: the host has enqueued all of them before the first one starts.
+#: The time for which a kernel holds back the launches of a run: the host enqueues all of them before the first one
+#: starts.
 _HOLD_NS = 1_000_000
 
-#: Takes PTX with probes and the lowered names of kernels; returns what CuPy's kernels are called like.
+#: Takes PTX with probes and the lowered names of kernels; returns functions that are called like CuPy's kernels.
 Loader = Callable[[BoundRung, str, Sequence[Launch], Size], Sequence[Callable[..., None]]]
 
 
@@ -51,12 +52,12 @@ class Spans:
 
     @property
     def fresh(self) -> tuple[str, ...]:
-        """The rungs whose spans are those of today's kernel, in the ladder's order."""
+        """The rungs whose spans fit today's kernel, in the ladder's order."""
         found = {point.name for point in self.points if not self._stale(point)}
         return tuple(name for name in self.ladder.names if name in found)
 
     def __getitem__(self, rung: str) -> SpansPoint:
-        """The spans of a rung. Raises LookupError where there are none, or those of an earlier kernel."""
+        """Return the spans of a rung. Raises LookupError if there are none, or only those of an earlier kernel."""
         for point in self.points:
             if point.name == rung:
                 if self._stale(point):
@@ -74,7 +75,7 @@ class Spans:
 
 
 def spans(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Spans:
-    """Read a ladder's committed spans. Raises LookupError where there are none, and RecordError."""
+    """Read a ladder's committed spans. Raises LookupError if there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = spans_path(ladder.name, records.gpu_with(f"spans/{ladder.name}.json", gpu))
     if not path.exists():
@@ -89,10 +90,11 @@ def spans_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None 
 
 
 def spans_of(times: np.ndarray, kernel: str, zero: int) -> Span:
-    """What a launch's blocks have stored, ``times`` (blocks, ``probes.COLUMNS``) in ns, as seconds since ``zero``."""
+    """Return the times stored by a launch's blocks, ``times`` (blocks, ``probes.COLUMNS``) in ns, as seconds since
+    ``zero``."""
 
     def extremes(column: np.ndarray) -> tuple[float, float] | None:
-        """The least and the greatest time of the blocks that have stored one."""
+        """Return the least and the greatest time of the blocks that have stored one."""
         stored = column[column > 0]
         return (_seconds(stored.min() - zero), _seconds(stored.max() - zero)) if stored.size else None
 
@@ -116,14 +118,15 @@ def _seconds(nanoseconds: Any) -> float:
 
 
 def resolution(times: Iterable[np.ndarray]) -> float:
-    """The least difference, in seconds, of two different readings of the clock."""
+    """Return the least difference, in seconds, of two different readings of the clock."""
     values = np.unique(np.concatenate([each.ravel() for each in times]))
     differences = np.diff(values[values > 0])
     return _seconds(differences.min()) if differences.size else 0.0
 
 
 def run(rung: BoundRung, size: Size, load: Loader, clean: Callable[[], None], runs: int = RUNS) -> _Measured:
-    """Start the rung ``runs`` times with probes, each after ``clean``; the run of median extent, checked for NaN.
+    """Start the rung ``runs`` times with probes, each after ``clean``; return the run of median extent, checked for
+    NaN.
 
     Raises ValueError for a result that differs from the problem's reference by more than its tolerance.
     """
@@ -165,7 +168,7 @@ def run(rung: BoundRung, size: Size, load: Loader, clean: Callable[[], None], ru
 
 @dataclass(frozen=True)
 class _Measured:
-    """One run: what the blocks of each launch have stored, the time by events, the kernels."""
+    """One run: the times stored by the blocks of each launch, the time by events, and the kernels."""
 
     times: list[np.ndarray]
     seconds: float
@@ -173,12 +176,12 @@ class _Measured:
 
     @property
     def zero(self) -> int:
-        """When the first block began."""
+        """The time when the first block began."""
         return min(int(own[:, probes.BEGAN].min()) for own in self.times)
 
     @property
     def extent(self) -> int:
-        """Nanoseconds from there to the end of the last block."""
+        """Nanoseconds from ``zero`` to the end of the last block."""
         return max(int(own[:, probes.ENDED].max()) for own in self.times) - self.zero
 
     @property
@@ -188,7 +191,7 @@ class _Measured:
 
 
 def _loaded(rung: BoundRung, ptx: str, launches: Sequence[Launch], size: Size) -> list[Callable[..., None]]:
-    """The kernels of PTX on a GPU, whose driver compiles it: a Loader."""
+    """Load the kernels of PTX on a GPU, whose driver compiles it: a Loader."""
     from types import SimpleNamespace
 
     from cuda.bindings import driver
@@ -254,7 +257,7 @@ def record_spans(name: str, rungs: Sequence[str] = (), folder: Path | None = Non
 
 
 def _kept(ladder: Ladder, path: Path, rungs: Sequence[str]) -> tuple[dict[str, SpansPoint], float]:
-    """The fresh points of the rungs that are not measured now, and the resolution that they had."""
+    """Return the fresh points of the rungs that are not measured now, and the resolution that they had."""
     if not rungs or not path.exists():
         return {}, float("inf")
     old = records.load(path, SpansRecord)
@@ -263,7 +266,7 @@ def _kept(ladder: Ladder, path: Path, rungs: Sequence[str]) -> tuple[dict[str, S
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """The record as JSON with one line a launch."""
+    """Format the record as JSON with one line per launch."""
     import json
 
     head = {name: value for name, value in data.items() if name != "points"}

@@ -1,4 +1,4 @@
-"""How fast the book's ladders run on the emulator with counters on, one line a ladder; ``climb speed`` prints them.
+"""The speed of the book's ladders on the emulator with counters on, one line per ladder; ``climb speed`` prints it.
 
 Each ladder runs at the last of the sizes at which its rungs are checked.
 """
@@ -16,7 +16,7 @@ from climb.emulator.execution.workers import number_of_workers, workers
 @dataclass(frozen=True)
 class Speed:
     """The rungs of a ladder that take the size, the instructions that their threads execute, and the time for all: in
-    one process, and in as many as launches use."""
+    one process, and in the number of processes that launches use."""
 
     ladder: str
     rungs: int
@@ -30,7 +30,7 @@ class Speed:
 
 
 def head() -> str:
-    """The line above those of the ladders."""
+    """Return the line above those of the ladders."""
     columns = "".join(f"{title:>14} {'M per s':>8}" for title in ("1 process", f"{number_of_workers()} processes"))
     return f"{'ladder':18} {'rungs':>5} {'thread instr. M':>16}{columns}"
 

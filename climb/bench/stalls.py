@@ -1,10 +1,9 @@
-"""Why warps wait: Nsight Compute's stall reasons, which ``climb profile`` counts with the other metrics.
+"""Nsight Compute's stall reasons, which say why warps wait; ``climb profile`` counts them with the other metrics.
 
 In each cycle a scheduler looks at its resident warps. A warp that cannot issue has a reason. Summed over all warps and
-divided by the instructions issued, the reasons say how many cycles of waiting stand against one instruction:
-``waits(counts)["memory"] == 12`` means that for every instruction that a scheduler issues, its warps spend 12 warp
-cycles waiting for data of global or local memory. All reasons together are the warp cycles per instruction, the
-latency that other warps have to hide.
+divided by the instructions issued, the reasons give the cycles of waiting per instruction: ``waits(counts)["memory"] ==
+12`` means that for every instruction that a scheduler issues, its warps spend 12 warp cycles waiting for data of global
+or local memory. All reasons together are the warp cycles per instruction, the latency that other warps have to hide.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from collections.abc import Mapping
 
 _RATIO = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _UNIT = "warp cycles per instruction issued, waiting for {}"
-#: What a warp waits for, in a reader's words, by Nsight Compute's name of the reason (Kernel Profiling Guide, "Warp
-#: Stall Reasons"). ``selected`` is the warp that issues, ``not_selected`` one that could and is not its turn.
+#: The events that a warp waits for, in a reader's words, by Nsight Compute's name of the reason (Kernel Profiling
+#: Guide, "Warp Stall Reasons"). ``selected`` is the warp that issues; ``not_selected`` is a warp that could issue but
+#: was not chosen.
 REASONS: dict[str, str] = {
     "long_scoreboard": "memory",
     "short_scoreboard": "shared memory",
@@ -39,9 +39,9 @@ STALL_METRICS: dict[str, tuple[str, str]] = {
 
 
 def waits(counts: Mapping[str, float]) -> dict[str, float]:
-    """The warp cycles per instruction by what warps wait for, largest first, from the counts of one launch.
+    """Return the warp cycles per instruction by what warps wait for, largest first, from the counts of one launch.
 
-    Raises LookupError where the record was made before stall reasons were counted.
+    Raises LookupError if the record was made before stall reasons were counted.
     """
     if missing := [reason for reason in REASONS if f"stalled_{reason}" not in counts]:
         raise LookupError(f"no stall reason {missing[0]} in these counts; `climb profile` counts it")
@@ -50,5 +50,6 @@ def waits(counts: Mapping[str, float]) -> dict[str, float]:
 
 
 def cycles_per_instruction(counts: Mapping[str, float]) -> float:
-    """All warp cycles per instruction issued: how long an instruction takes a warp, on average. Raises LookupError."""
+    """Return all warp cycles per instruction issued: how long an instruction takes a warp, on average. Raises
+    LookupError."""
     return sum(waits(counts).values())

@@ -1,7 +1,7 @@
-"""The cells of a chapter that run outside the book: tagged ``standalone``, they need ``import cupy as cp`` and no more.
+"""The cells of a chapter that run outside the book: tagged ``standalone``, they need only ``import cupy as cp``.
 
-All standalone cells of a chapter, in order, are one script. A cell is known by the hash of its code, in which the CUDA
-in strings counts by its tokens: comments and layout of Python or CUDA may change, and the cell stays the same.
+All standalone cells of a chapter, in order, are one script. A cell is identified by a hash of its code, with CUDA
+strings reduced to their tokens. Comments and layout of Python or CUDA may change without changing the hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RULE = "cell-1"
 class Cell:
     """One standalone cell: its place among the notebook's cells, its code, and what it printed when it was committed.
 
-    ``chain`` holds the hashes of the standalone cells that it uses names of, in order, and its own hash last.
+    ``chain`` holds the hashes of the standalone cells whose names it uses, in order, and its own hash last.
     """
 
     number: int
@@ -39,23 +39,24 @@ class Cell:
 
     @property
     def timed(self) -> bool:
-        """Whether the cell asks for a time."""
+        """Return whether the cell measures a time."""
         return "get_elapsed_time" in self.source
 
 
 def chapters(book: Path = BOOK) -> tuple[str, ...]:
-    """The chapters that have a standalone cell, in alphabetical order."""
+    """Return the chapters that have a standalone cell, in alphabetical order."""
     return tuple(path.stem for path in sorted(book.glob("*.ipynb")) if standalone_cells(path))
 
 
 def standalone_cells(notebook: Path) -> tuple[Cell, ...]:
-    """The standalone cells of a notebook, in order. Raises SyntaxError for one that is not plain Python."""
+    """Return the standalone cells of a notebook, in order. Raises SyntaxError for one that is not plain Python."""
     return _cells(notebook.read_bytes())
 
 
 @functools.lru_cache(maxsize=32)
 def _cells(notebook: bytes) -> tuple[Cell, ...]:
-    """The standalone cells of a notebook with these contents. A report asks for those of all chapters several times."""
+    """Return the standalone cells of a notebook with these contents. A report needs those of all chapters several
+    times."""
     cells = json.loads(notebook)["cells"]
     tagged = [(n, cell) for n, cell in enumerate(cells) if TAG in cell["metadata"].get("tags", ())]
     sources = ["".join(cell["source"]) for _, cell in tagged]
@@ -65,7 +66,8 @@ def _cells(notebook: bytes) -> tuple[Cell, ...]:
 
 
 def chains(sources: Sequence[str]) -> list[tuple[str, ...]]:
-    """For each cell, the hashes of the earlier cells that it needs, directly or through another, and its own."""
+    """Return, for each cell, the hashes of the earlier cells that it needs, directly or through another, and its
+    own."""
     digests = [cell_sha256(source) for source in sources]
     needs: list[set[int]] = []
     for position, source in enumerate(sources):
@@ -76,18 +78,19 @@ def chains(sources: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def cell_sha256(source: str) -> str:
-    """The hash of a cell's code. Raises SyntaxError for what is not plain Python."""
+    """Return the hash of a cell's code. Raises SyntaxError if it is not plain Python."""
     what = {"rule": _RULE, "code": _plain(ast.parse(source))}
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 
 def bound_names(source: str) -> set[str]:
-    """The names that a cell gives a value, in any of its scopes."""
+    """Return the names that a cell gives a value, in any of its scopes."""
     return set(_bound(ast.parse(source)))
 
 
 def used_names(source: str) -> set[str]:
-    """The names that a cell reads in a statement before any statement of its own binds them, except builtins."""
+    """Return the names that a cell reads in a statement before one of its own statements binds them, except
+    builtins."""
     bound = set(vars(builtins))
     used: set[str] = set()
     for statement in ast.parse(source).body:
@@ -108,7 +111,7 @@ def _bound(tree: ast.AST) -> Iterator[str]:
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as JSON, without positions and empty fields, which differ between versions of Python."""
+    """Return a syntax tree as JSON, without positions and empty fields, which differ between versions of Python."""
     if isinstance(node, ast.Constant):
         text = node.value
         if isinstance(text, str) and "__global__" in text:

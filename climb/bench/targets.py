@@ -10,7 +10,8 @@ from climb.bench.registry import load_ladder
 
 
 def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) -> list[Target]:
-    """The points of a partial measurement: ``rungs`` (none: rungs and peers) at ``sizes`` (none: the recorded ones).
+    """Choose the points of a partial measurement: ``rungs`` (none: rungs and peers) at ``sizes`` (none: the recorded
+    ones).
 
     Raises KeyError for a rung that the ladder does not have, ValueError for a size with other keys than the problem's.
     """

@@ -11,7 +11,7 @@ from climb.emulator.memory.tensor_map import L2_PROMOTIONS, SWIZZLES, TYPES, Ten
 
 from .cuda import backend
 
-#: What a kernel takes: a structure of 128 bytes, passed by value as a `const __grid_constant__` parameter.
+#: The kernel's parameter: a structure of 128 bytes, passed by value as a `const __grid_constant__` parameter.
 DTYPE = np.dtype([("opaque", "<u8", 16)])
 
 
@@ -26,12 +26,12 @@ def tensor_map(
     dtype: str | None = None,
     interleave: int = 0,
 ) -> np.ndarray:
-    """The tensor map of a device array of one to five dimensions, as an argument of a kernel.
+    """Make the tensor map of a device array of one to five dimensions, as an argument of a kernel.
 
-    `box` has the extents of the boxes that copies move, and `element_strides` every how many elements of it one is
-    copied, in the order of `array.shape`. `swizzle`: 0, 32, 64 or 128 bytes. `l2_promotion`: 0, 64, 128 or 256 bytes.
-    `nan_fill`: elements outside the array are read as NaN instead of zero. `dtype`: the element type, if it is not the
-    array's, such as "bfloat16" for an array of 16-bit integers.
+    `box` has the extents of the boxes that copies move, and `element_strides` the distances between copied elements
+    within a box, in the order of `array.shape`. `swizzle`: 0, 32, 64 or 128 bytes. `l2_promotion`: 0, 64, 128 or 256
+    bytes. `nan_fill`: elements outside the array are read as NaN instead of zero. `dtype`: the element type, if it is
+    not the array's, such as "bfloat16" for an array of 16-bit integers.
 
     On a GPU the driver encodes it (`cuTensorMapEncodeTiled`), elsewhere the emulator; both by the same rules. Raises
     TensorMapError, a ValueError, if the tensor map breaks one of them; NotImplementedError for an `interleave` of 16 or
@@ -43,7 +43,7 @@ def tensor_map(
 
 
 def encoded(one: TensorMap) -> np.ndarray:
-    """A tensor map as an argument of a kernel, by the driver or the emulator. Raises TensorMapError."""
+    """Encode a tensor map as an argument of a kernel, by the driver or the emulator. Raises TensorMapError."""
     check(one)
     data = encode_by_driver(one) if backend == "cupy" else encode(one)
     return np.frombuffer(bytearray(data), DTYPE)
@@ -58,8 +58,8 @@ def describe(
     nan_fill: bool = False,
     dtype: str | None = None,
 ) -> TensorMap:
-    """The fields of a tensor map, innermost dimension first; arguments as for `tensor_map`. Raises ValueError for an
-    array whose innermost dimension is not contiguous."""
+    """Return the fields of a tensor map, innermost dimension first; arguments as for `tensor_map`. Raises ValueError
+    for an array whose innermost dimension is not contiguous."""
     kind = dtype or str(array.dtype)
     size = array.dtype.itemsize
     if array.strides and array.strides[-1] != size and array.shape[-1] > 1:
@@ -73,7 +73,7 @@ def describe(
 
 
 def encode_by_driver(one: TensorMap) -> bytes:
-    """The 128 bytes that the CUDA driver makes of a tensor map. Raises RuntimeError if it refuses."""
+    """Encode a tensor map as 128 bytes by the CUDA driver. Raises RuntimeError if it refuses."""
     from cuda.bindings import driver
 
     whole, half = driver.cuuint64_t, driver.cuuint32_t

@@ -13,7 +13,8 @@ T = TypeVar("T")
 def on_all_cores(work: Callable[[int], T], items: Iterable[int], *, most: int | None = None) -> list[T]:
     """Call ``work`` for each item, on as many threads as the host has cores, and return the results in order.
 
-    ``most`` limits the threads where each needs much memory. One item is not worth a thread. Raises what ``work`` does.
+    ``most`` limits the threads if each needs much memory. A single item starts no thread. Raises the errors of
+    ``work``.
     """
     items = list(items)
     if len(items) < 2:

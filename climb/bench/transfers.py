@@ -1,4 +1,4 @@
-"""What moving a problem's arrays costs: ``climb transfers LADDER ...`` on a GPU.
+"""The cost of moving a problem's arrays: ``climb transfers LADDER ...`` on a GPU.
 
 A kernel's time begins with its arrays on the device. This measures what comes before and after: allocating device
 memory for all arguments, copying the inputs to it and the outputs back, from ordinary (pageable) and from pinned host
@@ -47,12 +47,13 @@ class Transfers:
         raise LookupError(f"no transfers of {self.ladder} at {size_label(size)}; on that GPU: {_COMMAND} {self.ladder}")
 
     def at(self, size: Size) -> dict[str, float]:
-        """The median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not measured."""
+        """Return the median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not
+        measured."""
         return {step: median(samples) for step, samples in self.point(size).samples.items()}
 
 
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
-    """Read a ladder's committed transfers. Raises LookupError where there are none, and RecordError."""
+    """Read a ladder's committed transfers. Raises LookupError if there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
     path = transfers_path(name, records.gpu_with(f"transfers/{name}.json", gpu))
     if not path.exists():
@@ -107,7 +108,7 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
             start = time.perf_counter()
             step()
             cupy.cuda.Device().synchronize()
-            # Allocating ends before the memory is freed again.
+            # The time of allocating ends before the memory is freed again.
             taken[name].append((found[0] if found else time.perf_counter()) - start)
     return {
         "size": dict(size),
@@ -118,7 +119,7 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
 
 
 def _pinned(cupy: Any, value: np.ndarray) -> np.ndarray:
-    """A copy of an array in pinned memory, which the driver copies from without staging."""
+    """Return a copy of an array in pinned memory, which the driver copies from without staging."""
     memory = cupy.cuda.alloc_pinned_memory(max(1, value.nbytes))
     copy = np.frombuffer(memory, value.dtype, value.size).reshape(value.shape)
     copy[...] = value

@@ -1,7 +1,7 @@
-"""What a computation has to do at least: bytes from and to memory, and operations of each pipe of an SM.
+"""The least work of a computation: bytes from and to memory, and operations of each pipe of an SM.
 
-A :class:`Work` times the ceilings of a GPU is a limit (``climb.bench.roofline``). A problem has a work, that of its
-definition; a rung that takes a shortcut, or uses another pipe, has its own.
+A :class:`Work` times the ceilings of a GPU is a limit (``climb.bench.roofline``). A problem's work follows from its
+definition; a rung that takes a shortcut, or uses another pipe, declares its own.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ PIPE_NAMES = {
 
 
 def ceiling_of(pipe: str) -> str:
-    """The name of the ceiling that holds a pipe: ``fma_tflop_s`` for ``fma``."""
+    """Return the ceiling of a pipe: ``fma_tflop_s`` for ``fma``."""
     return CEILING_OF.get(pipe, f"{pipe}_tflop_s")
 
 
 def pipe_name(pipe: str) -> str:
-    """A pipe in words: ``FMA pipe``, ``tensor cores (tf32)``."""
+    """Return the name of a pipe in words: ``FMA pipe``, ``tensor cores (tf32)``."""
     return PIPE_NAMES.get(pipe) or f"tensor cores ({pipe.removeprefix('tensor_')})"

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def find(name: str) -> Exercise:
-    """The exercise that ``chapter/name`` means. Raises UsageError naming those that there are."""
+    """Return the exercise that ``chapter/name`` means. Raises UsageError naming those that exist."""
     from climb.bench.registry import exercise_chapters, load_exercises
 
     chapter, slash, short = name.partition("/")
@@ -75,9 +75,9 @@ def find(name: str) -> Exercise:
 
 
 def guess(file: Path, source: str) -> Exercise:
-    """The exercise that a file solves: the one whose kernels it defines, and of several the one with its name.
+    """Find the exercise that a file solves: the one whose kernels it defines, and among several the one with its name.
 
-    Raises UsageError where no exercise, or more than one, fits.
+    Raises UsageError if no exercise, or more than one, fits.
     """
     from climb.bench.identity import kernels_of, tokens
 
@@ -94,7 +94,7 @@ def guess(file: Path, source: str) -> Exercise:
 
 
 def _kernels(exercise: Exercise) -> set[str]:
-    """The names of the kernels that an exercise launches, without template arguments."""
+    """Return the names of the kernels that an exercise launches, without template arguments."""
     return {launch.kernel.partition("<")[0] for launch in exercise.launches(exercise.sizes[-1])}
 
 
@@ -129,12 +129,12 @@ def _print_hint(exercise: Exercise, number: int) -> int:
 
 
 def _is_terminal() -> bool:
-    """Whether colours are wanted: on a terminal, unless NO_COLOR is set (https://no-color.org)."""
+    """Return whether to use colours: on a terminal, unless NO_COLOR is set (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _coloured(verdict: Verdict) -> str:
-    """The verdict with its first words in colour, and its last line in bold."""
+    """Format the verdict with its first words in colour, and its last line in bold."""
     lines = str(verdict).split("\n")
     for at, line in enumerate(lines):
         for word, colour in (("right:", _GREEN), ("not yet:", _YELLOW)):

@@ -1,4 +1,4 @@
-"""What several commands need: ladders by name, a GPU, the options that all measuring commands have."""
+"""Code shared by several commands: ladders by name, a GPU, the options that all measuring commands have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_ladders(parser: argparse.ArgumentParser, *, all_by_default: bool = False) -> None:
-    """The positional argument ``ladders``: names as in the book, or dotted modules that hold a ladder."""
+    """Add the positional argument ``ladders``: names as in the book, or dotted modules that hold a ladder."""
     parser.add_argument(
         "ladders",
         nargs="*" if all_by_default else "+",
@@ -31,13 +31,14 @@ def add_ladders(parser: argparse.ArgumentParser, *, all_by_default: bool = False
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """The options ``--records`` and ``--commit`` of a command that writes a record."""
+    """Add the options ``--records`` and ``--commit`` of a command that writes a record."""
     parser.add_argument("--records", type=Path, metavar="DIR", help="folder to write to (default records/<gpu>)")
     parser.add_argument("--commit", help="the commit that is measured, where the files are not a git checkout")
 
 
 def add_prepared(parser: argparse.ArgumentParser) -> None:
-    """The options ``--prepare`` and ``--prepared`` of a command whose kernels can be compiled on another machine."""
+    """Add the options ``--prepare`` and ``--prepared`` of a command whose kernels can be compiled on another
+    machine."""
     parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
     parser.add_argument("--prepared", type=Path, metavar="FILE", help="use what --prepare has written")
 
@@ -50,7 +51,7 @@ def use_commit(args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def interrupted_by_sigterm() -> Iterator[None]:
-    """Meanwhile, SIGTERM, by which ``timeout`` ends a command, ends this one as Ctrl-C does, with its children."""
+    """Within a `with` block, let SIGTERM, which ``timeout`` sends, end this command like Ctrl-C, with its children."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
@@ -62,7 +63,7 @@ def interrupted_by_sigterm() -> Iterator[None]:
 
 
 def loaded(names: Iterable[str]) -> list[Ladder]:
-    """The ladders of those names. Raises UsageError for a name that no ladder has."""
+    """Load the ladders of those names. Raises UsageError for an unknown name."""
     from climb.bench.registry import UnknownLadder, load_ladder
 
     try:
@@ -92,7 +93,8 @@ def need_checkout(what: str) -> None:
 
 
 def check_versions(go_on: bool) -> None:
-    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
+    """Report the versions that differ from the locked ones. Raises Unavailable for another compiler, unless told to go
+    on."""
     from climb.bench import versions
 
     found = versions.differences(versions.compiler())
@@ -103,7 +105,7 @@ def check_versions(go_on: bool) -> None:
         raise Unavailable(f"{reason}; --any-compiler records all the same")
 
 
-#: The programs of the CUDA toolkit that commands run, and what to say where one is missing.
+#: The programs of the CUDA toolkit that commands run, and the message if one is missing.
 TOOLS = {
     "ncu": "Nsight Compute (ncu), which comes with the CUDA toolkit",
     "compute-sanitizer": "compute-sanitizer, which comes with the CUDA toolkit",

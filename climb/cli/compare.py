@@ -32,9 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a line for each point that both folders have, and how many have which verdict. Raises UsageError.
+    """Print a line for each point that both folders have, and the number of points with each verdict. Raises
+    UsageError.
 
-    Returns 1 where some point has a verdict of ``--fail``.
+    Returns 1 if some point has a verdict of ``--fail``.
     """
     from climb.bench.comparison import compare_folders, table
     from climb.bench.records import ALL_REGIMES, RECORDS, RecordError
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folder(name: str, records: Path) -> Path:
-    """The folder that a name means. Raises UsageError naming the folders that there are."""
+    """Return the folder that a name means. Raises UsageError naming the folders that exist."""
     for folder in (Path(name), records / name):
         if folder.is_dir():
             return folder

@@ -102,7 +102,7 @@ _LEAST = {"max_steps": 1, "schedules": 0, "seed": 0, "show": 0, "top": 0, "stack
 
 @dataclass(frozen=True)
 class _Source:
-    """The device code of a file. `whole`: its text with the host code; `cuts`: what was left out of it."""
+    """The device code of a file. `whole`: its text with the host code; `cuts`: the parts left out of it."""
 
     text: str
     whole: str
@@ -168,7 +168,7 @@ def _write(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class _Launched:
-    """What came of a launch: a result, or a fault."""
+    """The end of a launch: a result, or a fault."""
 
     result: Result | None
     fault: Exception | None = None
@@ -186,7 +186,7 @@ class _Launched:
 
     @property
     def counters(self) -> Counters | None:
-        """The counters, those up to the fault if there is one."""
+        """The counters, up to the fault if there is one."""
         return self.result.counters if self.result else getattr(self.fault, "counters", None)
 
     def document(self, arrays: dict[str, np.ndarray]) -> dict[str, object]:
@@ -196,7 +196,7 @@ class _Launched:
         return document(self.status, self.counters, self.fault, comparison, arrays)
 
     def report(self, most: int) -> str:
-        """The report, with the `most` lines that cost most; all of them if `most` is 0."""
+        """Format the report, with the `most` lines that cost most; all of them if `most` is 0."""
         from climb.cli.emulation.costs import costliest
 
         counters, left = costliest(self.counters, most)
@@ -213,7 +213,7 @@ def _launched(
     constants: dict[str, np.ndarray],
     extents: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None],
 ) -> _Launched:
-    """Compile and launch. Raises UsageError for what the command line should say otherwise."""
+    """Compile and launch. Raises UsageError if the command line does not fit the kernel."""
     from climb.emulator import EmulatorError, Schedules
     from climb.emulator.checks.enabled import DEFAULT, OF_A_RUN
     from climb.emulator.ptx import PtxSyntaxError
@@ -232,7 +232,7 @@ def _launched(
                 schedule=Schedules(args.schedules, args.seed) if args.schedules else None,
                 checks=DEFAULT if args.fast else OF_A_RUN, **limits,
             )  # fmt: skip
-            _ = result.counters.marks  # the report has them; what ptxas says against the kernel is said here
+            _ = result.counters.marks  # computed for the report, so that an error of ptxas is reported here
             return _Launched(result)
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
         return _Launched(None, error)
@@ -241,7 +241,7 @@ def _launched(
 
 
 def _place() -> str:
-    """Where the kernel is."""
+    """Say which source line the kernel has reached, and after how many steps; "" if none is running."""
     from climb.emulator.execution.scheduler import running
 
     found = running()
@@ -252,7 +252,7 @@ def _place() -> str:
 
 
 def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]:
-    """The compiled source, and which of its kernels to launch."""
+    """Compile the source; return it with the kernel to launch."""
     from climb.emulator.running import only_kernel
     from climb.toolchain import compile_cuda
     from climb.toolchain.host_code import options_like_nvcc
@@ -274,7 +274,7 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
 
 
 def _read(file: str) -> _Source:
-    """The device code of the file. Raises UsageError."""
+    """Read the device code of the file. Raises UsageError."""
     from climb.toolchain.host_code import without_host_code
     from climb.toolchain.includes import read_source
 

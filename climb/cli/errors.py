@@ -1,10 +1,10 @@
-"""What a command raises when it cannot do what was asked; ``climb.cli.main`` prints the message, which is one line."""
+"""Errors of commands that cannot do what was asked; ``climb.cli.main`` prints the message, which is one line."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """The command line asks for something that does not exist or does not fit. Exit status 2."""
+    """The command line names something that does not exist or does not fit. Exit status 2."""
 
 
 class Unavailable(Exception):

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Take over what passes. Returns 1 where something was left out. Raises UsageError."""
+    """Merge the files that pass. Returns 1 if a file was left out. Raises UsageError."""
     from climb.bench.merging import gpu_of, merge_records
     from climb.bench.records import RECORDS, RecordError
     from climb.validation.merging import merge_clean, merge_counts

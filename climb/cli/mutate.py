@@ -28,7 +28,7 @@ CALLS = ROOT / "_build" / "mutation_calls.json"
 SAVED = ROOT / "tests" / "validation" / "data" / "mutation.json"
 #: Areas whose mutants are noticed by the tests that call the mutated function.
 CALLED = ("bench", "emulator")
-#: Test files that are traced to know what each test calls: folders and files from the repository's root.
+#: Test files to trace, to know what each test calls: folders and files from the repository's root.
 TRACED = (
     "tests/bench",
     "tests/cli/test_compare.py",
@@ -100,17 +100,17 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _revision() -> str:
-    """The commit that the run is of."""
+    """Return the commit of the run."""
     command = ["git", "rev-parse", "--short=12", "HEAD"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _traced() -> list[str]:
-    """The test files that are traced, from the repository's root."""
+    """List the test files to trace, from the repository's root."""
     tests = sorted(path for name in TRACED for path in _python(ROOT / name) if path.name.startswith("test_"))
     return [path.relative_to(ROOT).as_posix() for path in tests]
 
 
 def _python(path: Path) -> list[Path]:
-    """A Python file, or all of a folder."""
+    """List a Python file, or all files of a folder."""
     return [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_size(text: str) -> dict[str, Any]:
-    """``rows=4096,cols=512`` as a size; a value that is no number names a kind of data.
+    """Parse ``rows=4096,cols=512`` as a size; a value that is not a number names a kind of data.
 
     Raises argparse.ArgumentTypeError.
     """
@@ -134,7 +134,7 @@ def tuned_elsewhere(names: Sequence[str], gpu: str) -> Iterator[str]:
 
 
 def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool) -> Iterator[Outcome]:
-    """Measure the ceilings, where they were asked for or are due."""
+    """Measure the ceilings, if they were requested or are due."""
     from climb.cli.record_steps import ceilings_are_due, run_steps
 
     if session and (asked or session[0].missing() or ceilings_are_due(options)):
@@ -144,7 +144,8 @@ def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool)
 
 
 def _chosen(only: str | None, *kinds: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """Of each kind of steps those that ``--only`` names, in their order; all without it. Raises UsageError."""
+    """Choose, among each kind of steps, those that ``--only`` names, in their order; without it, all. Raises
+    UsageError."""
     if only is None:
         return [tuple(steps) for steps in kinds]
     names = [name.strip() for name in only.split(",")]
@@ -188,7 +189,7 @@ def _measured_together(names: Sequence[str], options: Options) -> list[Outcome]:
 
 
 def _try_out(names: Sequence[str], options: Options, args: argparse.Namespace) -> int:
-    """Measure the rungs and sizes that were asked for, and print their progress lines alone."""
+    """Measure the requested rungs and sizes, and only print their progress lines."""
     from climb.bench.measure import MeasurementFailed, try_out
     from climb.bench.targets import choose_targets
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run on one rank; 0 if all was recorded. Raises Unavailable where there is no GPU."""
+    """Run on one rank; return 0 if all was recorded. Raises Unavailable without a GPU."""
     common.need_gpu("measuring")
     from climb.distributed.record import record
 

@@ -1,7 +1,7 @@
-"""The steps of ``climb record``: everything that the book and its tests want to know of a ladder on one GPU.
+"""The steps of ``climb record``: all measurements of a ladder on one GPU that the book and its tests use.
 
-A step whose tool is not installed is skipped, a step that fails is reported; neither keeps the other steps from running
-and writing their own records.
+A step whose tool is not installed is skipped, a step that fails is reported. In both cases the other steps still run
+and write their own records.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ State = Literal["done", "failed", "skipped"]
 
 
 class StepFailed(Exception):
-    """A step did not give all that it should; the message says what is missing."""
+    """A step did not produce all its results; the message says what is missing."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How the steps run. ``gpu`` names the folder of this GPU's records; ``folder`` replaces it if given.
+    """Options of the steps. ``gpu`` names the folder of this GPU's records; ``folder`` replaces it if given.
 
     ``seconds`` limits each of the steps that Nsight Compute and compute-sanitizer take, for one ladder.
     """
@@ -59,9 +59,9 @@ class Options:
 class Step:
     """One kind of measurement of one ladder.
 
-    ``run(ladder, options)`` measures, writes, and returns what to tell; it raises when something is wrong. ``wanted``
-    says whether the book has, or should have, such a record of the ladder. ``missing`` names the tool that is not
-    there, "" if all are.
+    ``run(ladder, options)`` measures, writes, and returns a message; it raises an error if something is wrong.
+    ``wanted`` says whether the book has, or should have, such a record of the ladder. ``missing`` names the missing
+    tool, "" if none is.
     """
 
     name: str
@@ -72,7 +72,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one step for one ladder; ``message`` says what was written, what is wrong or which tool lacks."""
+    """The outcome of one step for one ladder; ``message`` says what was written, what is wrong, or which tool is
+    missing."""
 
     ladder: str
     step: str
@@ -86,9 +87,9 @@ class Outcome:
 def run_steps(
     ladders: Sequence[str], steps: Sequence[Step], options: Options, *, asked: bool = False
 ) -> Iterator[Outcome]:
-    """Run the steps of each ladder in order; an outcome as soon as each has ended.
+    """Run the steps of each ladder in order; yield an outcome as soon as each has ended.
 
-    Steps that a ladder does not want are left out, unless they were ``asked`` for by name. An interruption ends all.
+    Steps that a ladder does not want are left out, unless ``asked`` names them. An interruption ends all.
     """
     for ladder in ladders:
         for step in steps:
@@ -103,18 +104,18 @@ def _outcome(ladder: str, step: Step, options: Options) -> Outcome:
         return Outcome(ladder, step.name, "done", step.run(ladder, options))
     except StepFailed as error:
         return Outcome(ladder, step.name, "failed", str(error))
-    except Exception as error:  # whatever goes wrong here, the records of the other steps are worth having
+    except Exception as error:  # whatever goes wrong here, the other steps' records are still valuable
         return Outcome(ladder, step.name, "failed", f"{type(error).__name__}: {error}")
 
 
 def exit_status(outcomes: Iterable[Outcome]) -> int:
-    """0 when every step is done, 1 when one failed, 3 when none failed but one was skipped."""
+    """Return 0 if every step is done, 1 if one failed, 3 if none failed but one was skipped."""
     states = {outcome.state for outcome in outcomes}
     return 1 if "failed" in states else 3 if "skipped" in states else 0
 
 
 def ceilings(session: str, options: Options) -> str:
-    """Measure the ceilings of this GPU, once for a session, and save them. Raises StepFailed where one failed."""
+    """Measure the ceilings of this GPU, once for a session, and save them. Raises StepFailed if one failed."""
     from climb.bench.measure import record_ceilings
 
     failures: dict[str, str] = {}
@@ -128,9 +129,9 @@ def ceilings(session: str, options: Options) -> str:
 
 
 def ceilings_are_due(options: Options) -> bool:
-    """Whether the folder's ceilings are missing, incomplete, or of another day, driver or board than now.
+    """Return whether the folder's ceilings are missing, incomplete, or from another day, driver or board than now.
 
-    False where no ladder measures a ceiling.
+    False if no ladder measures a ceiling.
     """
     from climb.bench.measure import ceiling_targets
 
@@ -152,12 +153,13 @@ def measure(ladder: str, options: Options) -> str:
 
 
 def save(record: records.Record, options: Options) -> Path:
-    """Save a record; its part stays, for the process that measures may still need it. Returns where the record is."""
+    """Save a record; its part stays because the measuring process may still need it. Returns the place of the
+    record."""
     return records.save_record(record, records.record_path(record.ladder, options.gpu, options.folder))
 
 
 def saved(record: records.Record, options: Options) -> str:
-    """Save a record in place of its part; say where it is, how many points it has and which of them ran slowly."""
+    """Save a record in place of its part; report its place, its number of points and the points that ran slowly."""
     path = records.record_path(record.ladder, options.gpu, options.folder)
     records.save_record(record, path)
     parts.part_path(record.ladder, options.target).unlink(missing_ok=True)
@@ -238,7 +240,7 @@ def _events(chapter: str, options: Options) -> str:
 
 
 def chapters_of(ladders: Sequence[str]) -> tuple[str, ...]:
-    """The chapters whose folders hold these ladders; all chapters where no ladder is named."""
+    """Return the chapters whose folders hold these ladders; all chapters if no ladder is named."""
     folders = {load_ladder(name).folder for name in ladders}
     near = {folder.parent.name.replace("_", "-") for folder in folders if folder.is_relative_to(KERNELS)}
     return tuple(name for name in standalone.chapters() if not ladders or name in near)
@@ -249,13 +251,13 @@ def _in_the_book(ladder: str) -> bool:
 
 
 def _recorded_in(kind: str) -> Callable[[str], bool]:
-    """Whether the ladder has such a record of some GPU: what was measured once is measured again with the ladder."""
+    """Return a test for ladders with such a record of some GPU: once measured, it is measured again with the ladder."""
     return lambda ladder: any(records.RECORDS.glob(f"*/{kind}/{load_ladder(ladder).name}.json"))
 
 
 def _searched_without_tables(ladder: str) -> bool:
-    """Whether to search again with the ladder. A search that makes tables changes launches, and so makes times stale:
-    ``climb search`` comes before ``climb record`` there."""
+    """Return whether to repeat a search with the ladder. A search that makes tables changes launches, and so makes
+    times stale: in that case ``climb search`` runs before ``climb record``."""
     name = load_ladder(ladder).name
     return _recorded_in("search")(ladder) and not any(records.RECORDS.glob(f"*/tuning/{name}.json"))
 
@@ -276,7 +278,7 @@ def _nothing() -> str:
     return ""
 
 
-#: The step that runs once, before all others: what it measures belongs to the GPU, not to a ladder.
+#: The step that runs once, before all others: its results belong to the GPU, not to a ladder.
 SESSION = Step("ceilings", ceilings, lambda session: True, _nvbench)
 
 #: All steps of a ladder, in the order in which they run.

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse_renames(given: list[str]) -> dict[str, dict[str, str]]:
-    """``transpose/turned=swizzled`` as ``{"transpose": {"turned": "swizzled"}}``. Raises UsageError."""
+    """Parse ``transpose/turned=swizzled`` as ``{"transpose": {"turned": "swizzled"}}``. Raises UsageError."""
     found: dict[str, dict[str, str]] = {}
     for text in given:
         ladder, slash, names = text.partition("/")

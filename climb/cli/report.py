@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _several(gpu: str, check: bool) -> int:
-    """The ladders over several GPUs, from a folder such as ``nvidia-h200-x2``."""
+    """Return the ladders over several GPUs, from a folder such as ``nvidia-h200-x2``."""
     from climb.bench import records
     from climb.distributed import recorded
     from climb.distributed.registry import load_shared_ladder, shared_ladder_names

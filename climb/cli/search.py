@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def search_module(ladder: str) -> str | None:
-    """The module that searches a ladder, or None. Raises UsageError for an unknown ladder."""
+    """Return the module that searches a ladder, or None. Raises UsageError for an unknown ladder."""
     from climb.bench.registry import ladder_module
 
     common.loaded([ladder])

@@ -1,8 +1,8 @@
-"""Compute the content of the access picture: what one warp asks of memory, and what the access costs.
+"""Compute the content of the access picture: the bytes that one warp requests, and the cost of the access.
 
 Global memory moves whole 32-byte sectors, four to a line of 128 bytes. Shared memory has 32 banks, and each serves one
-4-byte word in a wavefront. The emulator's cost model says what an access costs and which lanes are served together;
-``access_figure.py`` draws the pictures.
+4-byte word in a wavefront. The emulator's cost model gives the cost of an access and the lanes that are served
+together; ``access_figure.py`` draws the pictures.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ WORD = 4
 class GlobalPicture:
     """One global request.
 
-    ``words`` maps ``(row, word)`` to the lanes that ask for that word of the row; ``sectors`` holds ``(row, sector)``.
+    ``words`` maps ``(row, word)`` to the lanes that request that word of the row; ``sectors`` holds ``(row, sector)``.
     A row is a line in one turn, ``(turn, line)``; lines are numbered by address / 128, and ``rows`` holds them in
-    order. Loads and stores have one turn. ``used`` is the number of distinct bytes asked for, ``moved`` the number of
+    order. Loads and stores have one turn. ``used`` is the number of distinct bytes requested, ``moved`` the number of
     sectors that move, ``least`` the fewest sectors that could hold the bytes.
     """
 
@@ -96,7 +96,7 @@ def _arrays(access: Any) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def global_picture(access: Any) -> GlobalPicture:
-    """The words that each lane asks for, and the sectors that move in each turn.
+    """Return the words that each lane requests, and the sectors that move in each turn.
 
     Raises ValueError for an access that is malformed.
     """
@@ -126,9 +126,9 @@ def global_picture(access: Any) -> GlobalPicture:
 
 
 def shared_picture(access: Any) -> SharedPicture:
-    """The lanes that each bank serves in each wavefront. Raises ValueError for an access that is malformed.
+    """Return the lanes that each bank serves in each wavefront. Raises ValueError for a malformed access.
 
-    ``access.carried_out`` says how shared memory carries out an atomic; without it the atomic counts as a native one.
+    ``access.carried_out`` says how shared memory carries out an atomic; without it, the atomic counts as native.
     """
     addresses, active, width = _arrays(access)
     action = access.kind.split()[1]
@@ -148,9 +148,9 @@ def shared_picture(access: Any) -> SharedPicture:
 
 
 def pick(trace: Any, kind: str, nth: int = 0, *, line: int | None = None, of: str | None = None) -> Any:
-    """The ``nth`` access of a kind in a trace, optionally of one source line or of one allocation (by name).
+    """Return the ``nth`` access of a kind in a trace, optionally of one source line or of one allocation (by name).
 
-    Raises ValueError, which lists the accesses of the trace, where there is no such access.
+    Raises ValueError, which lists the accesses of the trace, if there is no such access.
 
     >>> access_figure(pick(trace(transpose["tiled"], size), "shared load"))                  # doctest: +SKIP
     """
@@ -175,7 +175,7 @@ def runs(columns: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def picture_of(access: Any) -> GlobalPicture | SharedPicture:
-    """The picture of a global or a shared access. Raises ValueError for any other."""
+    """Return the picture of a global or a shared access. Raises ValueError for any other."""
     if access.kind.startswith("global"):
         return global_picture(access)
     if access.kind.startswith("shared"):
@@ -184,7 +184,7 @@ def picture_of(access: Any) -> GlobalPicture | SharedPicture:
 
 
 def headline(picture: GlobalPicture | SharedPicture) -> str:
-    """The cost of the request and the least possible cost, in one line."""
+    """Return the cost of the request and the least possible cost, in one line."""
     if isinstance(picture, GlobalPicture):
         count, least = picture.moved, picture.least
         noun, verb = "sector", ("moves" if count == 1 else "move")
@@ -196,7 +196,7 @@ def headline(picture: GlobalPicture | SharedPicture) -> str:
 
 
 def describe(picture: GlobalPicture | SharedPicture) -> str:
-    """The picture in a sentence, for its alt text."""
+    """Describe the picture in a sentence, for its alt text."""
     lanes = plural(len(picture.lanes), "lane")
     if isinstance(picture, GlobalPicture):
         in_turns = f", in {plural(picture.turns, 'turn')}" if picture.kind.endswith("atomic") else ""
@@ -213,5 +213,5 @@ def describe(picture: GlobalPicture | SharedPicture) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """``1 sector``, ``2 sectors``."""
+    """Format a number with its noun: ``1 sector``, ``2 sectors``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -60,7 +60,7 @@ def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the grid: its label, the lanes that ask for each column (`owners`), and the columns that move."""
+    """One row of the grid: its label, the lanes that request each column (`owners`), and the columns that move."""
 
     label: str
     owners: Mapping[int, tuple[int, ...]]
@@ -93,7 +93,7 @@ def _offset(nbytes: int) -> str:
     return f"+{nbytes}"
 
 
-# Inches, from a picture's top down.
+# Inches, measured down from a picture's top.
 _TITLE, _COST, _NUMBERS, _LANE_TOP, _LANE_HEIGHT, _GRID_TOP, _BELOW = 0.22, 0.46, 0.76, 0.84, 0.17, 1.36, 0.72
 
 
@@ -177,7 +177,7 @@ _Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
 def _joined(segments: list[_Segment]) -> list[_Segment]:
-    """Vertical segments with those that continue each other made one: a smaller file."""
+    """Join vertical segments that continue each other, which makes a smaller file."""
     columns: dict[float, list[tuple[float, float]]] = {}
     for (x, low), (_, high) in sorted(segments):
         parts = columns.setdefault(x, [])
@@ -215,12 +215,13 @@ def _draw_key(axes: Axes, boxes: _Boxes, picture: GlobalPicture | SharedPicture,
 
 
 def _idle_colour(picture: GlobalPicture | SharedPicture) -> str:
-    """Unused bytes are always drawn as waste; an idle bank only where the request has bank conflicts."""
+    """Return the colour of idle cells: unused bytes are always drawn as waste, an idle bank only if the request has
+    bank conflicts."""
     return style.FAINT if isinstance(picture, SharedPicture) and not picture.conflicts else style.WASTE
 
 
 def _labelled(rows: int, row_height: float) -> set[int]:
-    """The rows with room for a label of 11 points: the first, the last, and evenly spaced rows between them."""
+    """Return the rows with room for a label of 11 points: the first, the last, and evenly spaced rows between them."""
     step = 1
     while step * row_height < 0.17:
         step *= 2
@@ -241,7 +242,8 @@ def _x(column: float) -> float:
 
 
 def _colour(lane: int) -> str:
-    """From light to dark on a light page, so that it also reads in grey: lane 0 is pale, lane 31 is dark."""
+    """Return a lane's colour, from light to dark on a light page so that it also reads in grey: lane 0 is pale, lane 31
+    is dark."""
     return style.LANES[lane]
 
 
@@ -257,7 +259,7 @@ class _Boxes:
         self._corners.setdefault((face, edge), []).extend(corners)
 
     def draw(self, axes: Axes) -> None:
-        """Draw them, outlines on top."""
+        """Draw the rectangles, outlines on top."""
         codes = (Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY)
         for (face, edge), corners in sorted(self._corners.items(), key=lambda item: item[0][0] == "none"):
             path = Path(corners, codes * (len(corners) // len(codes)))

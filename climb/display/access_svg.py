@@ -22,9 +22,9 @@ _SHADES = ("lane-3", "lane-11", "lane-19", "lane-28")
 
 
 def access_svg(access: Any) -> str:
-    """One access of a warp as SVG: the lanes on top, below them the sectors or banks that serve each.
+    """Draw one access of a warp as SVG: the lanes on top, below them the sectors or banks that serve each.
 
-    Raises ValueError as ``access_figure`` does.
+    Raises ValueError like ``access_figure``.
     """
     picture = picture_of(access)
     rows = _rows(picture)
@@ -64,7 +64,7 @@ _Row = tuple[str, dict[int, tuple[int, ...]], set[int]]
 
 
 def _rows(picture: GlobalPicture | SharedPicture) -> list[_Row]:
-    """For each row its label, the lanes that ask for each column, and the columns that move or could serve."""
+    """Return, for each row, its label, the lanes that request each column, and the columns that move or could serve."""
     if isinstance(picture, SharedPicture):
         return [
             (str(n + 1), {bank: lanes for (w, bank), lanes in picture.served.items() if w == n}, set(range(LANES)))
@@ -87,7 +87,7 @@ def _paint(name: str) -> str:
 
 
 def _path(cells: list[tuple[int, float, int, int]], colour: str) -> str:
-    """All cells (column, top, columns wide, height) as one path; cells on top of each other become one."""
+    """Draw all cells (column, top, columns wide, height) as one path; stacked cells are joined."""
     if not cells:
         return ""
     merged: list[tuple[int, float, int, int]] = []
@@ -101,7 +101,7 @@ def _path(cells: list[tuple[int, float, int, int]], colour: str) -> str:
 
 
 def _grid(picture: GlobalPicture | SharedPicture, rows: int, height: int) -> str:
-    """A frame around the lanes, and around each sector of each line or each wavefront."""
+    """Draw a frame around the lanes, and around each sector of each line or each wavefront."""
     wide = LANES * _COLUMN
     steps = f"M{_LEFT} {_LANE_TOP}h{wide}v{_LANE_HEIGHT}h-{wide}z"
     steps += "".join(f"M{_LEFT} {_GRID_TOP + n * height}h{wide}" for n in range(rows + 1))
@@ -112,7 +112,7 @@ def _grid(picture: GlobalPicture | SharedPicture, rows: int, height: int) -> str
 
 
 def _labels(picture: GlobalPicture | SharedPicture, names: list[str], height: int, bottom: int) -> list[str]:
-    """The first and the last row by name, every row where there is room; what rows and columns are."""
+    """Name the first and the last row, every row if there is room, and the meaning of rows and columns."""
     is_global = isinstance(picture, GlobalPicture)
     shown = range(len(names)) if height == _TALL else (0, len(names) - 1)
     out = [_text(_LEFT - 6, _GRID_TOP - 3, "byte" if is_global else "wavefront", "rl-end")]

@@ -1,4 +1,4 @@
-"""What a link to a page of the book may lead to: its headings and its figures."""
+"""The targets of links to a page of the book: its headings and its figures."""
 
 from __future__ import annotations
 

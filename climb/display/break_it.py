@@ -1,9 +1,9 @@
-"""Break it: a kernel with edits to choose from, and what each of them does on the emulator.
+"""Break it: a kernel with edits to choose from, and the effect of each on the emulator.
 
 The output holds the source once, and for each edit the changed lines and the outcome. Without scripts, as in Jupyter,
-the outcomes stand one below the other, folded. On a page ``book/_static/break.js`` makes one box of them: the source
-with the chosen edit, the choices, the outcome. Everything is run on the emulator, on a machine with a GPU too, so the
-output is the same everywhere.
+the outcomes are listed one below the other, folded. On a page, ``book/_static/break.js`` combines them into one box:
+the source with the chosen edit, the choices, the outcome. Everything runs on the emulator, even on a machine with a
+GPU, so the output is the same everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from climb.display.access_svg import access_svg
 from climb.display.cell_output import CellOutput
 from climb.display.highlighting import html_lines
 
-#: A source of at most so many lines is shown whole; of a longer one, what lies near the edits.
+#: A source of up to this many lines is shown whole; of a longer one, only the lines near the edits.
 WHOLE = 48
 _NEAR = 4
 _UNEDITED = "as it is"
@@ -93,7 +93,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Tried:
-    """An edit with its outcome. ``launch`` is empty where the edit does not change the launch."""
+    """An edit with its outcome. ``launch`` is empty if the edit does not change the launch."""
 
     says: str
     experiment: Experiment
@@ -126,7 +126,7 @@ def _try(says: str, experiment: Experiment, start: Experiment, picture: str | Ma
 
 
 def _text(title: str, tried: Sequence[Tried]) -> str:
-    """The outcomes one below the other, in plain text."""
+    """Format the outcomes one below the other, in plain text."""
     first, parts = tried[0], []
     for one in tried:
         rows = [f"{title}, {one.says}"]
@@ -159,7 +159,7 @@ def _joined(rows: Sequence[str]) -> str:
 
 
 def _code(source: str, tried: Sequence[Tried], lines: tuple[int, int] | None) -> str:
-    """The lines that are shown, each after its number; a line that begins with a dot stands for lines left out."""
+    """Show the selected lines, each after its number; a line that begins with a dot stands for lines left out."""
     rows = html_lines(source)
     shown = _shown(source, tried, lines)
     width = len(str(max(shown)))
@@ -174,7 +174,7 @@ def _code(source: str, tried: Sequence[Tried], lines: tuple[int, int] | None) ->
 
 
 def _shown(source: str, tried: Sequence[Tried], lines: tuple[int, int] | None) -> set[int]:
-    """The numbers of the lines to show."""
+    """Return the numbers of the lines to show."""
     rows = source.rstrip("\n").split("\n")
     count = len(rows)
     if lines is not None:
@@ -193,7 +193,7 @@ def _shown(source: str, tried: Sequence[Tried], lines: tuple[int, int] | None) -
 
 
 def _fold(one: Tried, first: Tried) -> str:
-    """One edit, folded: its changed lines, then the outcome."""
+    """Show one edit, folded: its changed lines, then the outcome."""
     sentence = _sentence(one, first)
     head, _, rest = sentence.partition(": ") if ": " in sentence else sentence.partition(", ")
     mark = sentence[len(head) : len(sentence) - len(rest)] if rest else ""
@@ -214,7 +214,7 @@ def _fold(one: Tried, first: Tried) -> str:
 
 
 def _change(one: Tried) -> str:
-    """Deleted lines with their numbers, inserted ones with the number of the line that they follow."""
+    """Show deleted lines with their numbers, and inserted ones with the number of the line that they follow."""
     coloured = html_lines(one.experiment.source)
     rows = []
     for hunk in one.hunks:
@@ -231,12 +231,12 @@ def _sentence(one: Tried, first: Tried) -> str:
 
 
 def _message(one: Tried) -> str:
-    """The compiler's or the emulator's message; which elements are wrong already stands in the sentence."""
+    """Show the compiler's or the emulator's message; the sentence already says which elements are wrong."""
     return one.outcome.message if one.outcome.kind in ("compile", "fault") else ""
 
 
 def _changes(one: Tried, first: Tried) -> list[tuple[str, str, str]]:
-    """The counts that the edit changes, where the kernel does its work with and without it."""
+    """Show the counts that the edit changes, if the kernel does its work with and without it."""
     before, after = first.outcome, one.outcome
     if one is first or not one.same_data or {before.kind, after.kind} - {"right", "ran"}:
         return []
@@ -244,7 +244,7 @@ def _changes(one: Tried, first: Tried) -> list[tuple[str, str, str]]:
 
 
 def _picture(one: Tried, first: Tried) -> str:
-    """The picture of the access; empty where there is none, or where it is that of the kernel without the edit."""
+    """Draw the access; empty if there is none, or if it is the same as without the edit."""
     if one.outcome.access is None:
         return ""
     drawn = access_svg(one.outcome.access)

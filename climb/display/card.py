@@ -13,11 +13,11 @@ from climb.display.selection import ladder_of, record_of
 def card(
     *, before: Sequence[str], minutes: int, timings: Any = None, ladder: Any = None, upto: str | None = None
 ) -> CellOutput:
-    """The card at the top of a chapter: prerequisites, reading time, the ladder, and the GPU of its times.
+    """Make the card at the top of a chapter: prerequisites, reading time, the ladder, and the GPU of its times.
 
-    ``timings`` (what ``timings(ladder)`` returns, or a list of them) gives ladder, GPU and date; a chapter without
-    times gives ``ladder``. A ladder that has the rung ``upto`` is shown up to that rung. Raises ValueError for less
-    than a minute.
+    ``timings`` (the result of ``timings(ladder)``, or a list of such results) gives ladder, GPU and date; a chapter
+    without times gives ``ladder``. A ladder that has the rung ``upto`` is shown up to that rung. Raises ValueError for
+    less than a minute.
 
     >>> card(before=["what a warp is"], minutes=25, timings=timings("transpose"))           # doctest: +SKIP
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-#: Number of letters from which a text may take several lines of its cell.
+#: A text with at least this many letters may take several lines of its cell.
 _LONG = 40
-#: Number of spaces from which a quantity may: `8192 x 8192` is one number after the other, `4.2 TB/s` is not.
+#: A quantity with at least this many spaces may take several lines: `8192 x 8192` does, `4.2 TB/s` does not.
 _PARTS = 2
 
 
@@ -44,7 +44,7 @@ def table(
     caption: str = "",
     newest: int | None = None,
 ) -> CellOutput:
-    """A small table. A row is a sequence in the columns' order, or a mapping by column; None makes an empty cell.
+    """Make a small table. A row is a sequence in the columns' order, or a mapping by column; None makes an empty cell.
 
     Numbers are right-aligned, except in the first column; everything else is left-aligned. ``newest`` is the index of
     the row to emphasise (-1: the last). Raises ValueError for a row that does not fit the columns, and for a float,
@@ -74,7 +74,7 @@ def table(
 
 
 def together(parts: Sequence[CellOutput]) -> CellOutput:
-    """Several outputs, one below the other."""
+    """Combine several outputs, one below the other."""
     return CellOutput("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
 
 
@@ -92,7 +92,7 @@ def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> li
 
 
 def _is_number(text: str) -> bool:
-    """Whether text is a quantity: digits with an optional sign before and an optional unit after them."""
+    """Return whether text is a quantity: digits with an optional sign before and an optional unit after them."""
     return text[:1].isdigit() or (text[:1] in "+-<" and text[1:2].isdigit()) or text in ("", "-")
 
 

@@ -16,9 +16,9 @@ def check_table(ladder: Ladder, size: Size | None = None, *, rungs: Sequence[str
 
     ``size`` is by default the largest of the problem's check sizes that all rungs take. A rung that does not take it
     runs at the largest check size that it takes, which the table then shows. ``rungs`` chooses some by name. Errors are
-    not listed, since their last digits depend on the order of atomics; the caption has the tolerance that all meet. A
-    rung that this GPU cannot run has the reason in place of a result. Raises WrongResult for a rung whose result is
-    wrong, and ValueError for one that takes none of the sizes.
+    not listed, since their last digits depend on the order of atomics; the caption gives the tolerance that all meet.
+    If this GPU cannot run a rung, the reason replaces the result. Raises WrongResult for a rung whose result is wrong,
+    and ValueError for one that takes none of the sizes.
 
     >>> check_table(transpose)                                                              # doctest: +SKIP
     """
@@ -48,19 +48,20 @@ def check_table(ladder: Ladder, size: Size | None = None, *, rungs: Sequence[str
 
 
 def _largest(ladder: Ladder, rungs: Sequence[BoundRung]) -> Size | None:
-    """The check size with the most work that all these rungs take, or None."""
+    """Return the check size with the most work that all these rungs take, or None."""
     problem = ladder.problem
     taken = [size for size in problem.check if all(rung.rung.requires(size) is None for rung in rungs)]
     return max(taken, key=lambda size: problem.bytes(size) + problem.flops(size), default=None)
 
 
 def _met(tolerance: float) -> str:
-    """What all results have in common, as the end of a sentence."""
+    """Say what all results have in common, as the end of a sentence."""
     return f"is within {tolerance:.2g} of the reference" if tolerance else "equals the reference"
 
 
 def _launched(launches: Sequence[Launch]) -> str:
-    """Grid and block of each launch: ``(4, 4) x (32, 8)``; of more than two launches the first, and how many follow."""
+    """Format grid and block of each launch: ``(4, 4) x (32, 8)``; for more than two launches the first, and how many
+    follow."""
     each = [f"{_extents(one.grid)} x {_extents(one.block)}" for one in launches]
     if len(each) > 2:
         return f"{each[0]}, then {len(each) - 1} more"

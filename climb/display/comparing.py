@@ -1,8 +1,8 @@
-"""Compare two sources for a reader: what a rung changes, without its header, its new names and its line breaks.
+"""Compare two sources for a reader: the changes of a rung, without its header, its new names and its line breaks.
 
 The comments that open a rung say in words what a chapter says as well, so they are left out. A name that was replaced
-throughout by another is reported as renamed, and is then no difference. White space is none either: a longer name moves
-the line breaks of a whole parameter list.
+throughout by another is reported as renamed, and then is not a difference. Neither is white space, since a longer name
+moves the line breaks of a whole parameter list.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-#: What may stand before the name of a function, a variable or a constant where it is declared, besides other names.
+#: Words other than type names that may precede the name of a function, a variable or a constant where it is declared.
 _NOT_A_TYPE = {"return", "else", "case", "goto", "new", "delete", "throw", "sizeof", "do", "in", "define", "ifdef"}
 _HEADER = re.compile(r"// (?:Idea|From the rung before|Requires):")
-#: The part of a line's tokens up to which the changed ones are marked.
+#: Changed tokens of a line are marked if they make up at most this part of it.
 _MOST = 0.6
 
 Span = tuple[int, int]
@@ -50,7 +50,7 @@ class Comparison:
 
 
 def header_length(lines: Sequence[str]) -> int:
-    """The number of comment lines that open a rung with Idea, From the rung before, Requires; 0 if it has none."""
+    """Count the comment lines that open a rung with Idea, From the rung before, Requires; 0 if it has none."""
     comments = list(itertools.takewhile(lambda line: line.startswith("//"), lines))
     return len(comments) if comments and _HEADER.match(comments[0]) else 0
 
@@ -80,7 +80,7 @@ def compare(old: Sequence[str], new: Sequence[str]) -> Comparison:
 
 
 def _blocks(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> list[tuple[int, int, int, int]]:
-    """Matching ranges of lines of both sides. Blocks of which only the line breaks differ are joined to one."""
+    """Match ranges of lines of both sides. Neighbouring blocks that differ only in line breaks are joined."""
     matcher = difflib.SequenceMatcher(a=[tuple(t) for t in old], b=[tuple(t) for t in new], autojunk=False)
     opcodes = matcher.get_opcodes()
     blocks: list[tuple[int, int, int, int]] = []
@@ -88,7 +88,7 @@ def _blocks(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> list[
     while at < len(opcodes):
         end = at + 1
         if opcodes[at][0] != "equal":
-            for further in (5, 3):  # over two lines, or one, that look alike amid moved line breaks
+            for further in (5, 3):  # over two lines, or one, that look alike between moved line breaks
                 last = opcodes[min(at + further, len(opcodes)) - 1]
                 i1, j1, i2, j2 = opcodes[at][1], opcodes[at][3], last[2], last[4]
                 if _flat(old[i1:i2]) == _flat(new[j1:j2]):
@@ -102,7 +102,8 @@ def _blocks(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> list[
 def _renames(
     old: Sequence[Sequence[str]], new: Sequence[Sequence[str]], old_text: str, new_text: str
 ) -> dict[str, str]:
-    """The new name of each name that is declared in the old file, does not occur in the new one, and has one there.
+    """Return the new name of each name that is declared in the old file, does not occur in the new one, and has a
+    replacement there.
 
     A kernel may change its parameters with its name. Any other name must be declared on a line that is otherwise as it
     was: a parameter that became a constant is more than a new name.
@@ -129,7 +130,7 @@ def _renames(
 def _replaced(
     old: Sequence[str], new: Sequence[str], gone: frozenset[str], come: frozenset[str]
 ) -> Iterable[tuple[str, str]]:
-    """Pairs of a name that is gone and a name that has come in its place."""
+    """Return pairs of a name that disappeared and the name that replaced it."""
     matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag == "replace" and i2 - i1 == j2 - j1:
@@ -138,7 +139,7 @@ def _replaced(
 
 @functools.lru_cache(maxsize=64)
 def _names(text: str) -> frozenset[str]:
-    """Names of the author's own: neither C++ nor CUDA reserves them."""
+    """Return the author's own names: neither C++ nor CUDA reserves them."""
     from pygments.lexers import get_lexer_by_name
     from pygments.token import Keyword, Name
 
@@ -149,7 +150,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _kernels(text: str) -> list[str]:
-    """The names of the kernels in a source, in their order."""
+    """Return the names of the kernels in a source, in their order."""
     found: list[str] = []
     for start in re.finditer(r"\b__global__\b", text):
         depth, name = 0, ""
@@ -163,7 +164,7 @@ def _kernels(text: str) -> list[str]:
 
 
 def _declared(tokens: Sequence[str]) -> set[str]:
-    """Names that stand behind a type: functions, variables, constants, parameters."""
+    """Return names that follow a type: functions, variables, constants, parameters."""
     found: set[str] = set()
     for at in range(1, len(tokens)):
         before = tokens[at - 1]
@@ -183,11 +184,11 @@ def _flat(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _changed(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> tuple[list[list[bool]], list[list[bool]]]:
-    """For each token of both sides, line by line, whether it is marked as changed."""
+    """Return, for each token of both sides, line by line, whether it is marked as changed."""
     matcher = difflib.SequenceMatcher(a=_flat(old), b=_flat(new), autojunk=False)
     flags = [True] * sum(map(len, old)), [True] * sum(map(len, new))
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        # A bracket that two changes have between them belongs to them: marks of single words are hard to read.
+        # A bracket between two changes belongs to them: marks of single words are hard to read.
         if tag == "equal" and (i1 == 0 or i2 == len(flags[0]) or any(map(_NAME.match, matcher.a[i1:i2]))):
             flags[0][i1:i2] = [False] * (i2 - i1)
             flags[1][j1:j2] = [False] * (j2 - j1)
@@ -195,14 +196,14 @@ def _changed(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> tupl
 
 
 def _by_line(flags: Sequence[bool], lines: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Split flags into lines. A line of which most is changed has no marks: its ground says so."""
+    """Split flags into lines. A line that is mostly changed has no marks: its background shows the change."""
     rest = iter(flags)
     split = [list(itertools.islice(rest, len(line))) for line in lines]
     return [line if sum(line) <= _MOST * len(line) else [False] * len(line) for line in split]
 
 
 def _spans(line: str, changed: Sequence[bool]) -> tuple[Span, ...]:
-    """The columns of changed tokens; neighbours are joined."""
+    """Return the columns of changed tokens; neighbours are joined."""
     spans: list[Span] = []
     joined = False
     for token, is_changed in zip(_TOKEN.finditer(line), changed, strict=True):

@@ -12,11 +12,11 @@ from climb.display.cell_output import CellOutput, table
 
 
 def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutput:
-    """The times of NumPy and PyTorch on a CPU, and how many times as fast our best rung is.
+    """Show the times of NumPy and PyTorch on a CPU, and how many times as fast our best rung is.
 
-    It is the CPU of the record's machine, or of another one, whose GPU the caption names. ``sizes`` are those to show,
-    all that were measured by default; what they have in common is in the caption. The CPU's caches are warm and the
-    GPU's are cold. Where no CPU has been measured yet, the table says what measures it.
+    It is the CPU of the record's machine, or of another one, whose GPU the caption names. ``sizes`` selects the sizes
+    to show, by default all that were measured; the caption gives what they have in common. The CPU's caches are warm
+    and the GPU's are cold. If no CPU has been measured yet, the table says how to measure it.
 
     >>> cpu_table(timings("conv3d"))                                                         # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""Time against error: what a result costs, and how exact it is."""
+"""Time against error: the cost of a result, and its accuracy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.bench.units import time_text
 from climb.display import style
 from climb.display.placing import LabelColumn, settle
 
-#: Exponents as plain text: a formula would need fonts of its own.
+#: Exponents as plain text: a formula would need its own fonts.
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

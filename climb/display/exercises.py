@@ -9,17 +9,18 @@ from climb.bench.exercise import Exercise
 from climb.display.cell_output import CellOutput
 from climb.display.listings import source
 
-#: What the two hints of an exercise are about, as a reader sees it before opening them.
+#: The titles of the two hints of an exercise, as a reader sees them before opening them.
 HINTS = ("Hint 1: where to look", "Hint 2: what to change")
 
 
 def skeleton(exercise: Exercise) -> CellOutput:
-    """The kernel to complete, highlighted."""
+    """Show the kernel to complete, highlighted."""
     return source(exercise.skeleton)
 
 
 def hints(exercise: Exercise) -> CellOutput:
-    """The two hints, each folded; tag the cell ``remove-input``. Raises ValueError for an exercise without hints."""
+    """Show the two hints, each folded; tag the cell ``remove-input``. Raises ValueError for an exercise without
+    hints."""
     if not exercise.hints:
         raise ValueError(f"exercise {exercise.name} has no hints")
     named = list(zip(HINTS, exercise.hints, strict=True))
@@ -31,12 +32,12 @@ def hints(exercise: Exercise) -> CellOutput:
 
 
 def solution(exercise: Exercise) -> CellOutput:
-    """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check exactly this text."""
+    """Show the completed kernel, highlighted; tag its cell ``hide-cell``. The tests check exactly this text."""
     return source(exercise.solution)
 
 
 def _inline(text: str) -> str:
-    """Code and emphasis of Markdown as HTML, of a text without other markup."""
+    """Convert code and emphasis of Markdown to HTML, in a text without other markup."""
     parts = re.split(r"`([^`]+)`", text)
     html = [f"<code>{escape(part)}</code>" if odd % 2 else _emphasised(part) for odd, part in enumerate(parts)]
     return "".join(html)

@@ -30,7 +30,7 @@ from climb.display.sweep_figure import sweep_figure
 from climb.display.themes import save_twins
 from climb.display.two_gpus_figure import two_gpus_figure
 
-#: Where the pictures of the README and the front page are.
+#: The folder with the pictures of the README and the front page.
 PICTURES = Path(__file__).resolve().parents[2] / "book" / "_static"
 
 __all__ = [
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
-    """The records of the ladders that have more than one rung and a peer, a vendor's library.
+    """Return the records of the ladders that have more than one rung and a peer, a vendor's library.
 
     A ladder that this GPU has not measured yet is left out; the report lists it as pending.
     """

@@ -12,7 +12,8 @@ from climb.toolchain.first_use import first_uses
 
 
 def first_use_table(rung: BoundRung | Compiled, launched: Size | str, mnemonic: str = "LDG") -> CellOutput:
-    """For each pair of source lines: the line that loads, the line that needs the value, the loads in flight by then.
+    """List for each pair of source lines: the line that loads, the line that needs the value, the loads in flight by
+    then.
 
     ``launched`` is a rung's size, whose last kernel is shown, or the name of a kernel of compiled code. ``mnemonic`` is
     the load as machine code names it: LDG for global memory, LDS for shared memory.
@@ -32,6 +33,6 @@ def first_use_table(rung: BoundRung | Compiled, launched: Size | str, mnemonic: 
 
 
 def _text(compiled: Compiled, instruction: Instruction) -> str:
-    """The source line of an instruction, with its number."""
+    """Return the source line of an instruction, with its number."""
     lines = compiled.sources[instruction.file].splitlines()
     return f"{instruction.line}: {lines[instruction.line - 1].strip()}"

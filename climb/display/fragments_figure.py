@@ -1,4 +1,4 @@
-"""The fragments picture: which lane of a warp holds which element of the factors and the result of one product."""
+"""The fragments picture: the lane of a warp that holds each element of the factors and the result of one product."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ROW, _COLUMN, _A_COLUMN = 0.165, 0.235, 0.158
 def fragments_figure(a: Lanes, b: Lanes, c: Lanes, *, lane: int) -> Figure:
     """Draw A to the left of C and B above it, each element with the lane that holds it, and ``lane`` marked.
 
-    ``a`` (m x k), ``b`` (k x n) and ``c`` (m x n) have the number of a lane for each element. Neighbours of one lane
-    in a row, and in B below each other, are one box. Raises ValueError if the shapes are not those of a product.
+    ``a`` (m x k), ``b`` (k x n) and ``c`` (m x n) have the number of a lane for each element. Neighbouring elements of
+    one lane in a row, or in a column of B, share one box. Raises ValueError if the shapes do not form a product.
 
     >>> fragments_figure(held["A"], held["B"], held["C"], lane=5)                            # doctest: +SKIP
     """
@@ -52,7 +52,7 @@ def fragments_figure(a: Lanes, b: Lanes, c: Lanes, *, lane: int) -> Figure:
 def _draw(
     axes: Axes, title: str, lanes: np.ndarray, corner: tuple[float, float], column: float, lane: int, down: bool = False
 ) -> None:
-    """A matrix with its upper left corner there: a box and a number for each run of a lane along rows, or columns."""
+    """Draw a matrix at its upper left corner: a box and a number for each run of a lane along rows, or columns."""
     (x, y), turned = corner, lanes.T if down else lanes
     axes.text(x, y - 0.08, title, fontsize=11, color=style.TEXT, weight="bold")
     boxes: dict[bool, list[Corners]] = {False: [], True: []}
@@ -65,6 +65,6 @@ def _draw(
             boxes[marked].append([(left, top), (right, top), (right, bottom), (left, bottom)])
             centre, colour = ((left + right) / 2, (top + bottom) / 2), style.GROUND if marked else style.TEXT
             axes.text(*centre, str(holders[start]), fontsize=11, color=colour, ha="center", va="center_baseline")
-    for marked, corners in boxes.items():  # one collection of a colour: a smaller file
+    for marked, corners in boxes.items():  # one collection per colour: a smaller file
         face = style.BEST if marked else style.FAINT
         axes.add_collection(PolyCollection(corners, facecolors=face, edgecolors=style.GROUND, linewidths=1.2))

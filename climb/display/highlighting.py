@@ -1,7 +1,7 @@
 """CUDA C++ as highlighted HTML, line by line, with as few elements as colours need.
 
 Pygments knows some eighty kinds of tokens; the book's theme has a few colours. Neighbouring tokens of one colour share
-an element, and what has the colour of plain text has none: a page can then hold whole kernels.
+an element, and text in the plain colour has no element: a page can then hold whole kernels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-#: The class of an element by the name of its token's kind, the first that fits. These are Pygments' own short names.
+#: The class of an element by the name of its token's kind; the first match counts. These are Pygments' own short names.
 #: Types are keywords here: `const float` is then one element.
 _CLASSES = (
     ("Token.Comment.Preproc", "cp"),
@@ -23,7 +23,7 @@ _CLASSES = (
     ("Token.Name.Builtin", "nb"),
     ("Token.Name.Function", "nf"),
 )
-#: Names that the lexer takes for ordinary ones.
+#: Keywords that the lexer takes for ordinary names.
 _KEYWORDS = {"__launch_bounds__", "__align__", "__maxnreg__", "__cluster_dims__", "__grid_constant__"}
 
 
@@ -37,9 +37,10 @@ class Piece:
 
 @functools.lru_cache(maxsize=64)
 def lines_of(text: str) -> tuple[tuple[Piece, ...], ...]:
-    """The lines of a whole file in pieces. Single lines cannot be highlighted: a comment may begin lines before.
+    """Split the lines of a whole file into pieces. Single lines cannot be highlighted: a comment may begin lines
+    before.
 
-    A chapter shows the same file again and again, whole and in differences, so the last results are kept.
+    A chapter shows the same file many times, whole and in differences, so the last results are kept.
     """
     from pygments.lexers import get_lexer_by_name
 
@@ -58,7 +59,7 @@ def lines_of(text: str) -> tuple[tuple[Piece, ...], ...]:
 
 
 def _add(line: list[Piece], kind: str, text: str) -> None:
-    """Append a piece; white space takes the class of what is before it, and pieces of one class are joined."""
+    """Append a piece; white space takes the class of the text before it, and pieces of one class are joined."""
     if line and (line[-1].kind == kind or (text.isspace() and kind in ("", "cp"))):
         line[-1] = Piece(line[-1].kind, line[-1].text + text)
     elif text.isspace():
@@ -68,12 +69,13 @@ def _add(line: list[Piece], kind: str, text: str) -> None:
 
 
 def html_lines(text: str) -> list[str]:
-    """The lines of a whole file as HTML."""
+    """Return the lines of a whole file as HTML."""
     return [html_of(line) for line in lines_of(text)]
 
 
 def html_of(line: Sequence[Piece], marked: Sequence[tuple[int, int]] = ()) -> str:
-    """One line as HTML. ``marked`` are ranges of columns, first and last plus one, in order, to be marked with <b>."""
+    """Return one line as HTML. ``marked`` are ranges of columns, first and last plus one, in order, to be marked with
+    <b>."""
     edges = {edge for span in marked for edge in span}
     opening, closing = {start for start, _ in marked}, {end for _, end in marked}
     out: list[str] = []

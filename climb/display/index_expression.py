@@ -1,8 +1,8 @@
 """Index expressions as a reader types them: C's integer expressions over the lanes of one warp.
 
 Values are 32-bit ``int`` or ``unsigned``, with C's promotions: ``threadIdx.x`` is unsigned, so ``threadIdx.x - 1``
-wraps in lane 0. What C leaves undefined is an error here: an int that overflows, a division by zero, a shift by 32.
-``book/_static/play/expression.js`` is the same language in JavaScript; a test compares the two.
+wraps in lane 0. Behaviour that C leaves undefined is an error here: an int that overflows, a division by zero, a shift
+by 32. ``book/_static/play/expression.js`` is the same language in JavaScript; a test compares the two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     re.ASCII | re.DOTALL,
 )
 _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uU]?)", re.ASCII)
-#: Binary operators, those that bind least first.
+#: Binary operators, in order of increasing precedence.
 _LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"), ("+", "-"),
            ("*", "/", "%"))  # fmt: skip
 _INT_RESULT = {"||", "&&", "==", "!=", "<", "<=", ">", ">=", "!"}
@@ -29,7 +29,7 @@ FUNCTIONS = ("min", "max")
 
 
 class ExpressionError(ValueError):
-    """A text that is no expression, or whose value C leaves undefined. ``position`` counts characters from 0."""
+    """A text that is not an expression, or whose value C leaves undefined. ``position`` counts characters from 0."""
 
     def __init__(self, what: str, position: int) -> None:
         super().__init__(f"{what}, at character {position + 1}")
@@ -56,7 +56,7 @@ class _Node:
 
 
 def lanes(text: str, block: int = WARP, active: Sequence[bool] = (True,) * WARP) -> list[int]:
-    """The value of an expression in each of 32 lanes: the first warp of a block that is ``block`` threads wide.
+    """Evaluate an expression in each of 32 lanes: the first warp of a block that is ``block`` threads wide.
 
     Lanes that are not ``active`` do not evaluate it and have 0. Raises ExpressionError, whose message says which
     character is at fault.
@@ -76,7 +76,7 @@ def _variables(lane: int, block: int) -> dict[str, int]:
 
 
 class _Parser:
-    """A parser by recursive descent, one level of precedence a call."""
+    """A parser by recursive descent, one call per level of precedence."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:
@@ -182,7 +182,7 @@ def _number(token: _Token) -> _Node:
 
 
 def _evaluate(node: _Node, variables: dict[str, int]) -> int:
-    """The node's value in one lane, within the range of its type."""
+    """Return the node's value in one lane, within the range of its type."""
     operator, parts = node.operator, node.parts
     if operator == "number":
         return int(node.value)
@@ -227,7 +227,7 @@ def _as(unsigned: bool, value: int) -> int:
 
 
 def _fit(node: _Node, value: int, variables: dict[str, int]) -> int:
-    """The value in the node's type: an unsigned one wraps, an int that does not fit is undefined."""
+    """Return the value in the node's type: an unsigned one wraps, an int that does not fit is undefined."""
     if not node.unsigned and not -(1 << 31) <= value < 1 << 31:
         raise _undefined(node, variables, "overflows a 32-bit int")
     return _as(node.unsigned, value)

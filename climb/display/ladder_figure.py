@@ -17,7 +17,7 @@ from climb.display.selection import Selected, has_mine, select
 
 #: The time axis is logarithmic when the slowest mark takes more than this many times the fastest.
 LOG_SPREAD = 20
-# Inches of height: a row, the same with two marks, the space before the peers, axis and margins.
+# Inches of height: a row, a row with two marks, the space before the peers, axis and margins.
 _ROW, _ROW_OF_TWO, _SPACE, _AXIS = 0.27, 0.36, 0.4, 0.75
 
 
@@ -39,12 +39,12 @@ class _Row:
 def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = None) -> Figure:
     """Draw the time of each rung, and below them the peers and the limit, each with a vertical line up the ladder.
 
-    ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` defaults to the first headline size; ``upto``
-    ends the ladder at that rung. The best rung is blue, or with ``upto`` that rung. A linear axis has bars, a
-    logarithmic one dots, because a bar has no length there. Where the reader's own GPU was measured, its marks are pink
-    and the record's stand beside them. A pending rung has the word in place of its time. A rung with work of its own, a
-    shortcut say, has the limit of that work in a row of its own. Raises ValueError when there is nothing to draw at
-    this size.
+    ``timings`` is the result of ``timings(ladder)``, or a record; ``size`` defaults to the first headline size;
+    ``upto`` ends the ladder at that rung. The best rung is blue, or with ``upto`` that rung. A linear axis has bars, a
+    logarithmic one dots, because a bar has no length there. If the reader's own GPU was measured, its marks are pink
+    and the record's are beside them. A pending rung has the word in place of its time. A rung that declares its own
+    work, a shortcut say, has the limit of that work in a separate row. Raises ValueError when there is nothing to draw
+    at this size.
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
@@ -80,7 +80,8 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
 
 
 def _emphasised(chosen: Selected, upto: str | None) -> Any | None:
-    """The rung to draw in blue: the last of a ladder that ends at ``upto``, else the best; None if none has a time."""
+    """Return the rung to draw in blue: the last of a ladder that ends at ``upto``, else the best; None if none has a
+    time."""
     if not chosen.rungs:
         return None
     return chosen.best if upto is None else chosen.rungs[-1]
@@ -128,7 +129,7 @@ def _draw_row(axes: Axes, row: _Row, log: bool) -> None:
 
 
 def _write_values(axes: Axes, rows: list[_Row], two: bool) -> None:
-    """Write the times in a column at the right, where no line or mark comes; with two columns, a heading for each."""
+    """Write the times in a column at the right, clear of lines and marks; with two columns, a heading for each."""
     columns = [[("pending" if row.seconds is None else time_text(row.seconds)) for row in rows]]
     if two:
         columns.append([time_text(row.reference) if row.reference is not None else "" for row in rows])
@@ -177,7 +178,7 @@ def _said(chosen: Selected, shown: Any | None, log: bool) -> str:
 
 
 def _time_axis(figure: Figure, axes: Axes, log: bool, measured: bool) -> None:
-    """Number the time axis: as many numbers as have room, on a logarithmic axis 1, 2 and 5, or 1 and 3, or 1."""
+    """Number the time axis: as many numbers as fit; on a logarithmic axis 1, 2 and 5, or 1 and 3, or 1."""
     axis = axes.xaxis
     axis.set_major_formatter(FuncFormatter(lambda v, _: _time_tick(v)))
     axis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""The lanes picture: how long each lane of a warp works, and how long it waits for the slowest."""
+"""The lanes picture: the time that each lane of a warp works, and the time that it waits for the slowest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb.display import style
 from climb.display.placing import settle, wrapped
 
 LANES = 32
-#: Points of width at which the title of a panel breaks into lines.
+#: The width, in points, at which the title of a panel breaks into lines.
 _PANEL = 150.0
 
 

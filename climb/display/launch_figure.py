@@ -11,7 +11,7 @@ from climb.display.access_cost import plural
 from climb.display.palette import PALETTE
 
 LANES = 32
-#: The picture has room for so many blocks, and for so many warps in each.
+#: The picture has room for this many blocks, and this many warps in each.
 MOST_BLOCKS, MOST_WARPS = 5, 8
 
 _THREAD = PALETTE["lane-0"].light
@@ -30,8 +30,8 @@ def launch_figure(
     """Draw a launch of ``blocks`` blocks of ``threads`` threads over n elements, one element a thread.
 
     Threads past the last element are drawn in the colour of waste. ``warp`` (block, warp in the block) is drawn with
-    its lanes below the grid. At the bottom the blocks lie on SMs of a ``gpu`` that has ``sms`` of them. Raises
-    ValueError for a launch that the picture has no room for.
+    its lanes below the grid. At the bottom, the blocks are on SMs of a ``gpu`` with ``sms`` SMs. Raises ValueError for
+    a launch that does not fit into the picture.
 
     >>> launch_figure(4, 256, 1000, sms=132, warp=(2, 5))                                   # doctest: +SKIP
     """
@@ -93,7 +93,7 @@ def _draw_grid(axes: Axes, blocks: int, warps: int, threads: int, n: int, warp: 
 def _draw_threads(axes: Axes, x: float, y: float, lane: float, count: int, colour: str) -> None:
     """Draw ``count`` threads as one dashed line, which takes far fewer bytes than a shape for each."""
     if count:
-        height = 72 * _WARP_HEIGHT  # points, in which dashes are measured too, as multiples of it
+        height = 72 * _WARP_HEIGHT  # points, the unit of the dashes, which are multiples of it
         dashes = [share * lane * 72 / height for share in (0.78, 0.22)]
         ends = (x, x + (count - 0.22) * lane)
         axes.plot(ends, (y, y), color=colour, linewidth=height, dashes=dashes, dash_capstyle="butt")

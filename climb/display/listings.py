@@ -20,13 +20,14 @@ from climb.display import highlighting
 from climb.display.cell_output import CellOutput
 from climb.display.comparing import Row, compare
 
-#: Unchanged lines that a diff shows around a change.
+#: The number of unchanged lines that a diff shows around a change.
 _CONTEXT = 2
 _SIGNS = {"add": "+ ", "del": "- ", "same": "  "}
 
 
 def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
-    """A rung's file, highlighted, with line numbers. ``lines`` is the first and the last line to show, both included.
+    """Show a rung's file, highlighted, with line numbers. ``lines`` is the first and the last line to show, both
+    included.
 
     ``rung`` is a rung of a ladder, the path of a file, or CUDA C++ as text. Below an excerpt, the whole file can be
     unfolded. Raises ValueError for lines that the file does not have.
@@ -52,11 +53,11 @@ def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
 
 
 def diff(rung: Any, before: Any = None) -> CellOutput:
-    """The changes from the rung before (or from ``before``): ``+`` marks an added line, ``-`` a removed one.
+    """Show the changes from the rung before (or from ``before``): ``+`` marks an added line, ``-`` a removed one.
 
     The comments that open a rung are left out. Names that were only replaced by others, and line breaks that moved, are
     not shown as changes; the title says which names are new. Below the changes, the whole new rung can be unfolded.
-    Raises ValueError for a first rung without ``before``, and when the two files are the same.
+    Raises ValueError for a first rung without ``before``, and if the two files are the same.
 
     >>> diff(transpose["padded"])                                                           # doctest: +SKIP
     """
@@ -97,7 +98,7 @@ def diff(rung: Any, before: Any = None) -> CellOutput:
 
 
 def launch(rung: Any, size: Size) -> CellOutput:
-    """The rung's launches at this size in CUDA C++, one per line. Raises ArgumentError for a size it cannot run.
+    """Show the rung's launches at this size in CUDA C++, one per line. Raises ArgumentError for a size it cannot run.
 
     >>> launch(transpose["tiled"], dict(rows=1024, cols=1024))                              # doctest: +SKIP
     """
@@ -106,7 +107,8 @@ def launch(rung: Any, size: Size) -> CellOutput:
 
 
 def _text_and_file(code: Any) -> tuple[str, str]:
-    """The text of a rung, a file or a text, without line feeds at its end, and its path in the repository or ""."""
+    """Return the text of a rung, a file or a text, without line feeds at its end, and its path in the repository or
+    ""."""
     if isinstance(code, str):
         return code.rstrip("\n"), ""
     if isinstance(code, Path):
@@ -115,14 +117,14 @@ def _text_and_file(code: Any) -> tuple[str, str]:
 
 
 def _in_repository(path: Path | None) -> str:
-    """The path of one of the book's files as the repository has it, "" for other files."""
+    """Return the path of one of the book's files as the repository has it, "" for other files."""
     if path is None or not path.resolve().is_relative_to(paths.ROOT):
         return ""
     return path.resolve().relative_to(paths.ROOT).as_posix()
 
 
 def _file(file: str) -> str:
-    """The name of a file in the repository. The build of the book can make a link of ``data-file``."""
+    """Return the name of a file in the repository. The build of the book can make a link of ``data-file``."""
     return f'<code class="rl-file" data-file="{escape(file)}">{escape(file)}</code>' if file else ""
 
 
@@ -132,7 +134,7 @@ def _box(kind: str, body: str, title: str = "") -> str:
 
 
 def _whole(text: str, title: str) -> str:
-    """A file to unfold. It has no line numbers: they would make up a third of its size."""
+    """Show a whole file to unfold. It has no line numbers: they would make up a third of its size."""
     count = _lines(text.count("\n") + 1)
     box = _box("rl-source", _highlighted(text))
     return f'<details class="rl-whole"><summary>{title} ({count})</summary>{box}</details>'
@@ -143,7 +145,7 @@ def _highlighted(text: str) -> str:
 
 
 def _with_gaps(rows: list[Row]) -> list[Row | int]:
-    """The changed rows with their context; a number stands for that many rows left out, at least two."""
+    """Return the changed rows with their context; a number stands for that many rows left out, at least two."""
     near = [False] * len(rows)
     for n, row in enumerate(rows):
         if row.kind != "same":
@@ -151,7 +153,7 @@ def _with_gaps(rows: list[Row]) -> list[Row | int]:
     shown: list[Row | int] = []
     for is_near, group in groupby(zip(rows, near, strict=True), key=itemgetter(1)):
         run = [row for row, _ in group]
-        # One line takes as much room as saying that it is left out.
+        # One line takes as much room as the note that it is left out.
         shown += run if is_near or len(run) == 1 else [len(run)]
     return shown
 

@@ -1,4 +1,4 @@
-"""An outcome in words and numbers: what an edit changed in the counters, against the kernel as it was."""
+"""An outcome in words and numbers: the counters that an edit changed, compared with the original kernel."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from climb.bench.edits import Outcome
 from climb.bench.units import significant
 from climb.emulator import Counters
 
-#: Counts closer than this count as equal in a sentence; the table still shows them.
+#: Counts that differ by a smaller share are equal in a sentence; the table still shows them.
 _NEAR = 0.02
-#: A change below this ratio is told in percent.
+#: A change below this ratio is stated in percent.
 _CLEARLY = 1.15
 _MOST_NAMED = 2
 _FRACTIONS = {2: "half", 3: "a third of", 4: "a quarter of"}
@@ -41,7 +41,7 @@ _FAULTS = {
 
 @dataclass(frozen=True)
 class Count:
-    """One count of a kernel; ``requests`` is 0 where the count is not of memory accesses."""
+    """One count of a kernel; ``requests`` is 0 for counts other than memory accesses."""
 
     name: str
     value: int
@@ -49,7 +49,7 @@ class Count:
 
     @property
     def text(self) -> str:
-        """The count, for accesses to memory with its rate: ``1024 (4 per request)``."""
+        """Format the count, for accesses to memory with its rate: ``1024 (4 per request)``."""
         if not self.requests:
             return str(self.value)
         each = significant(self.value / self.requests).rstrip("0").rstrip(".") if self.value % self.requests else ""
@@ -57,10 +57,10 @@ class Count:
 
 
 def sentence(outcome: Outcome, before: Outcome | None = None, same_data: bool = True) -> str:
-    """What came of it, without a full stop: ``Right, with 32 times the wavefronts of shared loads``.
+    """Describe an outcome, without a full stop: ``Right, with 32 times the wavefronts of shared loads``.
 
-    ``before`` is the outcome without the edit, or None for that outcome itself. Counts are compared only where both
-    worked on the ``same_data``.
+    ``before`` is the outcome without the edit, or None for that outcome itself. Counts are compared only if both worked
+    on the ``same_data``.
     """
     title = TITLES[outcome.kind]
     if outcome.kind == "fault":
@@ -86,19 +86,19 @@ def sentence(outcome: Outcome, before: Outcome | None = None, same_data: bool = 
 
 
 def _fault(outcome: Outcome) -> str:
-    """The kind of error in a few words."""
+    """Return the kind of error in a few words."""
     return _FAULTS.get(type(outcome.error).__name__) or outcome.message.partition(":")[0]
 
 
 def changed(before: Counters, after: Counters) -> list[tuple[str, str, str]]:
-    """The counts that differ: name, before, after."""
+    """Return the counts that differ: name, before, after."""
     old, new = ({c.name: c for c in counts(one)} for one in (before, after))
     names = [*old, *(name for name in new if name not in old)]
     return [(n, _cell(old.get(n)), _cell(new.get(n))) for n in _ordered(names) if old.get(n) != new.get(n)]
 
 
 def counts(counters: Counters) -> list[Count]:
-    """All counts of a kernel that a reader compares."""
+    """Return all counts of a kernel that a reader compares."""
     found: list[Count] = []
     for kind in dict.fromkeys(line.kind for line in counters.lines):
         total = counters.total(kind)
@@ -117,7 +117,7 @@ def counts(counters: Counters) -> list[Count]:
 
 
 def _ordered(names: list[str]) -> list[str]:
-    """Memory first, by kind; then the rest."""
+    """Sort memory first, by kind; then the rest."""
     return sorted(names, key=lambda name: (":" not in name, name.partition(":")[0] if ":" in name else ""))
 
 
@@ -126,9 +126,9 @@ def _cell(count: Count | None) -> str:
 
 
 def _rates(counters: Counters, diverged: bool) -> str:
-    """Costs of a request, and branches: ``4 sectors per global load, 32 wavefronts per shared load``.
+    """List the costs of a request, and branches: ``4 sectors per global load, 32 wavefronts per shared load``.
 
-    With ``diverged`` it says too that no branch diverges.
+    With ``diverged`` it also says that no branch diverges.
     """
     found = []
     for kind in sorted({line.kind for line in counters.lines}):
@@ -148,7 +148,7 @@ def _rates(counters: Counters, diverged: bool) -> str:
 
 
 def _told(before: Counters, after: Counters) -> str:
-    """The greatest changes as ``with ... and ...``; empty where no count changed by more than ``_NEAR``."""
+    """Describe the greatest changes as ``with ... and ...``; empty if no count changed by more than ``_NEAR``."""
     old, new = ({c.name: c.value for c in counts(one)} for one in (before, after))
     names = list({**old, **new})
     costs = [name for name in names if name.endswith((": sectors", ": wavefronts"))]
@@ -163,7 +163,8 @@ def _told(before: Counters, after: Counters) -> str:
 
 
 def _joined(phrases: list[str]) -> str:
-    """Two phrases with "and", and what both begin with said once: ``half the sectors of global loads and stores``."""
+    """Join two phrases with "and", stating their common beginning once: ``half the sectors of global loads and
+    stores``."""
     first, second = phrases[0], phrases[-1]
     head, of, kind = first.rpartition(" of ")
     if first == second:
@@ -208,6 +209,6 @@ def _times(old: int, new: int) -> str:
 
 
 def _short(ratio: float) -> str:
-    """Two digits below ten, whole above: ``1.5``, ``32``, ``8.5``, ``128``."""
+    """Format two digits below ten, whole numbers above: ``1.5``, ``32``, ``8.5``, ``128``."""
     text = significant(ratio, 2) if ratio < 9.95 else f"{ratio:.0f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

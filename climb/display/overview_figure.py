@@ -1,4 +1,4 @@
-"""The overview: how much of its limit each ladder reaches."""
+"""The overview: the share of its limit that each ladder reaches."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from climb.display.selection import select
 def overview_figure(ladders: Sequence[Any]) -> Figure:
     """Draw a row for each ladder, from its first rung to its best, with the best peer, as shares of the limit.
 
-    Where the best rung is a shortcut, a hollow mark shows its share of the limit of its own operations.
-    ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size. The times are always
-    the record's, never the reader's own. Raises ValueError when it is empty or a limit is unknown, and
-    PendingRung where a ladder has no time yet.
+    Where the best rung is a shortcut, a hollow mark shows its share of the limit of its own operations. ``ladders``
+    holds the timings (or the record) of each ladder, drawn at its first headline size. The times are always the
+    record's, never the reader's own. Raises ValueError if it is empty or a limit is unknown, and PendingRung if a
+    ladder has no time yet.
 
     >>> overview_figure([timings(name) for name in ladder_names()])                         # doctest: +SKIP
     """
@@ -93,7 +93,7 @@ def _tick_shares(axes: Axes) -> None:
 
 
 def _overview_key(axes: Axes, peers: bool, shortcuts: bool) -> None:
-    """Say above the plot what the marks are, from the left edge of the figure; the limit's name is in its colour."""
+    """Explain the marks above the plot, from the left edge of the figure; the limit's name is in its colour."""
     entries = [
         ("o", style.GROUND, style.QUIET, "first rung"),
         ("o", style.BEST, style.BEST, "best rung"),
@@ -103,7 +103,7 @@ def _overview_key(axes: Axes, peers: bool, shortcuts: bool) -> None:
     ]
     points = 72.0 / axes.figure.dpi
     box = axes.get_window_extent()
-    x, y = 8.0, points * box.y1 + 11  # from the corner of the figure
+    x, y = 8.0, points * box.y1 + 11  # measured from the corner of the figure
     for marker, face, edge, label in entries:
         if (marker == "D" and not peers) or (label == "of own limit" and not shortcuts):
             continue

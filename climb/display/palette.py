@@ -2,13 +2,11 @@
 
 A colour has one meaning throughout the book:
 
-- blue (``BEST``): the best rung, or the rung under discussion; in pictures of lanes, work and bytes that are of use
-- orange-brown (``PEER``): the vendor's library
-- green (``LIMIT``): the limit, and the ceilings that it is made of
-- grey (``MUTED``): earlier and other rungs
-- pink (``YOURS``): measured on the reader's own GPU
-- pale orange (``WASTE``): bytes that move, and lanes that wait, for nothing
-- violet, olive and dark grey (``SERIES``): lines of equal rank, such as filter sizes, which markers tell apart too
+- blue (``BEST``): the best rung, or the rung under discussion; in pictures of lanes, work and bytes that are of use -
+orange-brown (``PEER``): the vendor's library - green (``LIMIT``): the limit, and the ceilings that it is made of - grey
+(``MUTED``): earlier and other rungs - pink (``YOURS``): measured on the reader's own GPU - pale orange (``WASTE``):
+bytes that move, and lanes that wait, for nothing - violet, olive and dark grey (``SERIES``): lines of equal rank, such
+as filter sizes, which markers tell apart too
 
 The hues of the first five are close to Okabe and Ito's, which readers with any common colour blindness can tell apart
 (https://jfly.uni-koeln.de/color/). On both grounds, text has a contrast of at least 4.5 and a mark at least 3, which
@@ -20,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: What a colour is for, which decides the contrast that it needs: text 4.5, mark 3, area none (an outline or a label
+#: The use of a colour, which decides the contrast that it needs: text 4.5, mark 3, area none (an outline or a label
 #: carries its meaning).
 Use = Literal["text", "mark", "area"]
 
@@ -36,18 +34,19 @@ class Colour:
 
 
 def _between(low: str, high: str, share: float) -> str:
-    """The colour at ``share`` of the way from ``low`` to ``high``."""
+    """Return the colour at ``share`` of the way from ``low`` to ``high``."""
     ends = [[int(text[i : i + 2], 16) for i in (1, 3, 5)] for text in (low, high)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*ends, strict=True))
 
 
 def _ramp(first: str, middle: str, last: str, count: int = 32) -> tuple[str, ...]:
-    """``count`` colours from ``first`` through ``middle`` to ``last``, in steps of 1/255 of the way."""
+    """Return ``count`` colours from ``first`` through ``middle`` to ``last``, in steps of 1/255 of the way."""
     shares = [2 * min(int(256 * i / (count - 1)), 255) / 255 for i in range(count)]
     return tuple(_between(first, middle, s) if s <= 1 else _between(middle, last, s - 1) for s in shares)
 
 
-# A lane's colour grows away from the page: lane 0 is close to the ground, lane 31 far from it, also in grey.
+# A lane's colour contrasts more with the page as its number grows: lane 0 is close to the ground, lane 31 far from it,
+# also in grey.
 _LANES = zip(_ramp("#9fd3f2", "#0072b2", "#0b2545"), _ramp("#2b6c9c", "#58b4ee", "#dff3ff"), strict=True)
 
 #: All colours, by name.
@@ -75,7 +74,7 @@ PALETTE: dict[str, Colour] = {
 
 
 def palette_css() -> str:
-    """The style sheet that defines the colours as CSS variables for both themes."""
+    """Return the style sheet that defines the colours as CSS variables for both themes."""
     parts = ["/* The colours of climb/display/palette.py. Written by `climb figures`; change them there. */"]
     light = [f"  --rl-{c.name}: {c.light};" for c in PALETTE.values()]
     dark = [f"  --rl-{c.name}: {c.dark};" for c in PALETTE.values()]
@@ -86,7 +85,7 @@ def palette_css() -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of two colours, from 1 to 21, as WCAG 2 defines it (https://www.w3.org/TR/WCAG22/)."""
+    """Return the contrast of two colours, from 1 to 21, as WCAG 2 defines it (https://www.w3.org/TR/WCAG22/)."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""Place text where nothing collides: the width of a text, and columns of labels beside a plot with leader lines."""
+"""Place text without collisions: the width of a text, and columns of labels beside a plot with leader lines."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from climb.display import style
 _GAP = 11.0
 #: Height of a line of text, in points, with the space to the next.
 LINE = 13.5
-#: Points of width at which a name in a column breaks into lines.
+#: The width, in points, at which a name in a column breaks into lines.
 NAME_WIDTH = 118.0
 _FAMILY, _SIZE = "DejaVu Sans", 11.0
 
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, bold: bool = False, size: float = _SIZE) -> float:
-    """The width of a line of text in points."""
+    """Return the width of a line of text in points."""
     font = FontProperties(family=_FAMILY, size=size, weight="bold" if bold else "normal")
     return float(text_to_path.get_text_width_height_descent(text, font, False)[0])
 
 
 def wrapped(text: str, width: float, bold: bool = False) -> str:
-    """Break a text into lines of at most ``width`` points where it has spaces, lines of about the same length."""
+    """Break a text at spaces into lines of at most ``width`` points and of about the same length."""
     letters = len(text)
     while letters > 1:
         lines = textwrap.wrap(text, letters, break_long_words=False, break_on_hyphens=False)
@@ -49,7 +49,7 @@ def wrapped(text: str, width: float, bold: bool = False) -> str:
 def apart(centres: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Move boxes of these heights as little as needed so that none overlap, in the same order, within the bounds.
 
-    Where they do not all fit between ``low`` and ``high`` they extend below ``low``.
+    If they do not all fit between ``low`` and ``high``, they extend below ``low``.
     """
     order = sorted(range(len(centres)), key=lambda i: centres[i])
     groups: list[tuple[float, float, list[int]]] = []  # centre, height, members
@@ -77,7 +77,7 @@ def _within(centre: float, height: float, low: float, high: float) -> float:
 
 @dataclass
 class LabelColumn:
-    """Names beside the right edge of a plot, each at the height of its point, with a leader line where it is away.
+    """Names beside the right edge of a plot, each at the height of its point, with a leader line if it had to be moved.
 
     Add all labels, then call :func:`settle`, which lays out the figure and moves the labels apart. ``highest`` is the
     greatest y, in data units, that a label may be centred at.
@@ -88,9 +88,9 @@ class LabelColumn:
     _labels: list[tuple[Text, float, float, str]] = field(default_factory=list)
 
     def add(self, text: str, x: float, y: float, colour: str, *, bold: bool = False, width: float = NAME_WIDTH) -> None:
-        """Add a label for the point ``(x, y)``, of which x may be infinite: the right edge of the plot.
+        """Add a label for the point ``(x, y)``; an infinite x means the right edge of the plot.
 
-        ``width`` in points is where the text breaks into lines.
+        Text breaks into lines at ``width``, in points.
         """
         text = wrapped(text, width, bold)
         label = self.axes.annotate(
@@ -125,7 +125,7 @@ class LabelColumn:
 
 
 def settle(figure: Figure, *columns: LabelColumn) -> None:
-    """Lay out the figure once and for all, then place the columns of labels."""
+    """Lay out the figure once, then place the columns of labels."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -135,7 +135,7 @@ def settle(figure: Figure, *columns: LabelColumn) -> None:
 
 
 def tick_labels_fit(axes: Axes, texts: Sequence[str], at: Sequence[float]) -> bool:
-    """Whether labels of the x axis at these data positions leave space between each other. Needs the final layout."""
+    """Return whether x axis labels at these data positions leave space between each other. Needs the final layout."""
     point = axes.figure.dpi / 72.0
     where = [float(axes.transData.transform((x, 1.0))[0]) / point for x in at]
     halves = [text_width(text) / 2 for text in texts]
@@ -145,5 +145,5 @@ def tick_labels_fit(axes: Axes, texts: Sequence[str], at: Sequence[float]) -> bo
 
 
 def quiet_line(axes: Axes, x: Sequence[float], y: Sequence[float]) -> None:
-    """A faint guide from a name to its mark."""
+    """Draw a faint guide from a name to its mark."""
     axes.plot(x, y, color=style.GRID, linewidth=1.0, zorder=1, solid_capstyle="butt")

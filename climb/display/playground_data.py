@@ -17,17 +17,17 @@ from climb.bench.registry import load_ladder
 from climb.bench.roofline import bandwidth_ceiling, unit
 from climb.toolchain import occupancy
 
-#: The ladders whose work is offered as a starting point of the roofline; each has FLOPs.
+#: The ladders offered as starting points of the roofline; each has FLOPs.
 PRESETS = ("saxpy", "reduction", "classifier", "conv1d", "conv2d", "stencil2d", "conv3d", "convlayer", "sgemm")
 
 
 def playground_data() -> dict[str, Any]:
-    """Everything that the scripts need to know, as plain JSON values."""
+    """Return everything that the scripts need, as plain JSON values."""
     return {"sm": multiprocessors(), "rules": occupancy_rules(), "gpus": gpus(), "presets": presets()}
 
 
 def script() -> str:
-    """The data as a script that comes before the others."""
+    """Return the data as a script that precedes the others."""
     data = json.dumps(playground_data(), ensure_ascii=False, separators=(",", ":"))
     # A rate of 3.2408 TB/s is 32408e8, not 3240800000000.0: pages load this.
     data = re.sub(r":([1-9]\d*?)(0{3,})(?:\.0)?(?=[,}])", lambda rate: f":{rate[1]}e{len(rate[2])}", data)
@@ -35,7 +35,7 @@ def script() -> str:
 
 
 def occupancy_rules() -> dict[str, int]:
-    """The units and limits that all compute capabilities share."""
+    """Return the units and limits that all compute capabilities share."""
     return {
         "registerUnit": occupancy.REGISTER_UNIT,
         "schedulers": occupancy.SCHEDULERS,
@@ -47,7 +47,7 @@ def occupancy_rules() -> dict[str, int]:
 
 
 def multiprocessors() -> dict[str, dict[str, Any]]:
-    """The SM of each architecture."""
+    """Return the SM of each architecture."""
     return {
         arch: {
             "capability": sm.capability,
@@ -64,9 +64,9 @@ def multiprocessors() -> dict[str, dict[str, Any]]:
 
 @cache
 def gpus() -> dict[str, dict[str, Any]]:
-    """Each GPU with a record of a preset: its name and its ceilings in bytes, FLOP and operations a second.
+    """Return each GPU with a record of a preset: its name and its ceilings in bytes, FLOP and operations per second.
 
-    A folder of several GPUs of one kind has records of other ladders, and its ceilings are those of one of them.
+    A folder of several GPUs of one kind has records of other ladders, and its ceilings are those of one GPU.
     """
     found: dict[str, dict[str, Any]] = {}
     for folder in sorted(path for path in records.RECORDS.iterdir() if path.is_dir() and path.name != "local"):
@@ -80,7 +80,8 @@ def gpus() -> dict[str, dict[str, Any]]:
 
 @cache
 def presets() -> list[dict[str, Any]]:
-    """The work of each ladder in ``PRESETS`` at its headline size, its bandwidth ceiling and its best time by GPU."""
+    """Return the work of each ladder in ``PRESETS`` at its headline size, its bandwidth ceiling and its best time by
+    GPU."""
     out = []
     for name in PRESETS:
         ladder = load_ladder(name)

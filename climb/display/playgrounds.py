@@ -1,8 +1,9 @@
-"""Playgrounds: a reader changes an access, a block or a problem and sees at once what it costs.
+"""Playgrounds: a reader changes an access, a block or a problem and sees the cost at once.
 
 A playground is an element with its initial values and the result as a sentence, computed here by the emulator's cost
 model and the bench. Jupyter and a page without JavaScript show that sentence; in the book, the scripts in
-``book/_static/play/`` turn the element into controls and a picture. Tests hold both to the same numbers and sentences.
+``book/_static/play/`` turn the element into controls and a picture. Tests check that both give the same numbers and
+sentences.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _EVERY_LANE = "lane < 32"
 
 
 def playground(kind: str, **initial: Any) -> CellOutput:
-    """An interactive model, with the values that it starts from. ``kind`` is one of these:
+    """Make an interactive model with its initial values. ``kind`` is one of these:
 
     - ``"sectors"``: a global access. ``index`` (an expression of ``lane``, ``threadIdx.x``, ...), ``width`` (bytes a
       lane), ``offset`` (bytes from a 128-byte line to element 0), ``active`` (the condition under which a lane takes
@@ -78,13 +79,13 @@ def _active(state: dict[str, Any]) -> list[bool]:
 
 
 def access(kind: str, addresses: Sequence[int], active: Sequence[bool], width: int) -> Any:
-    """An access as the access pictures take it, with address 0 in the lanes that are not active."""
+    """Return an access as the access pictures take it, with address 0 in the inactive lanes."""
     where = np.where(active, np.array(addresses, np.int64), 0)
     return SimpleNamespace(kind=kind, addresses=where, active=np.array(active), width=width)
 
 
 def sectors_access(state: dict[str, Any]) -> Any:
-    """The global access that a state of the playground *sectors* describes."""
+    """Return the global access that a state of the playground *sectors* describes."""
     active = _active(state)
     index = lanes(state["index"], state["block"], active)
     addresses = [each * state["width"] + state["offset"] for each in index]
@@ -92,7 +93,7 @@ def sectors_access(state: dict[str, Any]) -> Any:
 
 
 def say_sectors(picture: GlobalPicture) -> str:
-    """What a global access costs, in words."""
+    """Describe the cost of a global access, in words."""
     most = "the fewest possible" if picture.moved == picture.least else f"{picture.least} would do"
     waste = f"All {picture.fetched} bytes that move are used."
     if picture.used < picture.fetched:
@@ -109,9 +110,9 @@ def _sectors(state: dict[str, Any]) -> tuple[str, str]:
 
 
 def banks_access(state: dict[str, Any]) -> Any:
-    """The shared access that a state of the playground *banks* describes.
+    """Return the shared access that a state of the playground *banks* describes.
 
-    Raises ExpressionError when a lane reaches an element before the tile.
+    Raises ExpressionError if a lane reaches an element before the tile.
     """
     active = _active(state)
     columns = state["columns"]
@@ -132,12 +133,12 @@ def banks_access(state: dict[str, Any]) -> Any:
 
 
 def _int(value: int) -> int:
-    """The 32-bit int with the bits of ``value``."""
+    """Return the 32-bit int with the bits of ``value``."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def say_banks(picture: SharedPicture) -> str:
-    """What a shared access costs, in words."""
+    """Describe the cost of a shared access, in words."""
     shared = sum(len(owners) > 1 for owners in picture.served.values())
     verb = "serves" if shared == 1 else "serve"
     broadcast = f" {plural(shared, 'word')} {verb} several lanes at once, by broadcast." if shared else ""
@@ -161,7 +162,7 @@ def _banks(state: dict[str, Any]) -> tuple[str, str]:
 
 
 def say_occupancy(found: Occupancy | CannotLaunch) -> str:
-    """How many blocks fit on an SM, or why none does, in words."""
+    """Say how many blocks fit on an SM, or why none fits, in words."""
     if isinstance(found, CannotLaunch):
         return f"This block cannot start: {found}."
     slots = found.multiprocessor.warps
@@ -185,7 +186,7 @@ def _occupancy(state: dict[str, Any]) -> tuple[str, str]:
 
 
 def say_roofline(flops: float, moved: float, bandwidth: float, peak: float, gpu: str) -> str:
-    """What limits a problem, in words; ceilings in bytes and FLOP a second."""
+    """Name the limit of a problem, in words; ceilings are in bytes and FLOP per second."""
     memory, arithmetic = moved / bandwidth, flops / peak
     seconds = max(memory, arithmetic)
     side, limit = ("below", "Memory bandwidth") if memory >= arithmetic else ("above", "Arithmetic")
@@ -208,7 +209,7 @@ def _roofline(state: dict[str, Any]) -> tuple[str, str]:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share as a whole percentage; never 0 % or 100 % unless it is exactly that."""
+    """Format a share as a whole percentage; 0 % or 100 % only if it is exactly that."""
     rounded = (200 * part + whole) // (2 * whole)
     if rounded == 0 and part:
         return "less than 1 %"
@@ -216,7 +217,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def prefixed(value: float, name: str) -> str:
-    """A value with three digits and an SI prefix: ``137 GFLOP``."""
+    """Format a value with three digits and an SI prefix: ``137 GFLOP``."""
     for scale, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= scale * 0.9995:
             return f"{significant(value / scale)} {prefix}{name}"
@@ -231,7 +232,7 @@ _ALLOWED: dict[str, dict[str, Sequence[Any]]] = {
     "occupancy": {"arch": tuple(MULTIPROCESSORS)},
     "roofline": {"bandwidth": ("copy_gb_s", "read_gb_s")},
 }  # fmt: skip
-#: The default values of each kind, and the function that gives the code that they stand for and the result.
+#: The default values of each kind, and the function that returns the corresponding code and the result.
 _KINDS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[str, str]]]] = {
     "sectors": ({"index": "lane", "width": 4, "offset": 0, "active": _EVERY_LANE, "block": WARP}, _sectors),
     "banks": (

@@ -16,15 +16,15 @@ Profiled = tuple[str, str, Size]
 
 
 def launch_counts(launch: Profiled) -> dict[str, int | float]:
-    """What Nsight Compute counted of a launch on the reference GPU. Raises LookupError where it has no counts."""
+    """Return Nsight Compute's counts of a launch on the reference GPU. Raises LookupError if it has no counts."""
     ladder, rung, size = launch
     return hardware_counters(ladder).at(rung, size)
 
 
 def profile_table(identifier: str, launches: Mapping[str, Profiled]) -> CellOutput:
-    """A row per launch, under the label of ``launches``, with the numbers of one section.
+    """Show a row per launch, under the label of ``launches``, with the numbers of one section.
 
-    Where a launch has not been profiled yet, the table says what counts it. Raises LookupError for a section that
+    If a launch has not been profiled yet, the table says how to count it. Raises LookupError for a section that
     ``climb.bench.sections`` lacks.
 
     >>> profile_table("SpeedOfLight", {"tiled": ("matmul", "tiled", size)})                  # doctest: +SKIP
@@ -41,7 +41,7 @@ def profile_table(identifier: str, launches: Mapping[str, Profiled]) -> CellOutp
 
 
 def sections_table() -> CellOutput:
-    """The sections that our records can fill: the question of each, and its name for ``ncu --section``."""
+    """List the sections that our records can fill: the question of each, and its name for ``ncu --section``."""
     return table([[one.question, one.title, one.identifier] for one in SECTIONS], ["question", "section", "--section"])
 
 

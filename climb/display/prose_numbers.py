@@ -1,4 +1,4 @@
-"""Numbers for prose: a chapter publishes what it computed, and its text pastes it in."""
+"""Numbers for prose: a chapter publishes its computed values, and its text pastes them in."""
 
 from __future__ import annotations
 

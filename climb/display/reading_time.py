@@ -1,4 +1,4 @@
-"""How long a chapter takes to read, from a count of its words."""
+"""The time that it takes to read a chapter, from a count of its words."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Words of text and code that a reader takes in, in a minute.
+#: Words of text and code that a reader takes in per minute.
 WORDS_A_MINUTE = 220
 #: The tags of cells whose source a page does not show, or shows folded.
 FOLDED = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
 
-#: A word contains a letter or a digit: operators, rules and the pipes of tables are none.
+#: A word contains a letter or a digit: operators, rules and the pipes of tables are not words.
 _WORD = re.compile(r"\S*\w\S*")
-#: What the source of a page contains and a reader does not see: comments, targets, the addresses of links.
+#: Parts of a page's source that a reader does not see: comments, targets, the addresses of links.
 _UNSEEN = re.compile(r"<!--.*?-->|^\([\w-]+\)=$|(?<=\])\([^)\s]*\)|<[^>\s]+>(?=`)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"(#{1,6}) +(.*?)\s*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,})")
 
 
 def words_in(text: str) -> int:
-    """The words of a text in Markdown, or of code."""
+    """Count the words of a text in Markdown, or of code."""
     return len(_WORD.findall(_UNSEEN.sub(" ", text)))
 
 
 def words_of(page: Path) -> int:
-    """The words of a notebook or a Markdown page: its text and the code that it shows; what is folded is left out."""
+    """Count the words of a notebook or a Markdown page: its text and the code that it shows; folded parts are left
+    out."""
     return sum(words_in(text) for text, _ in _shown(page))
 
 
 def minutes_to_read(notebook: Path) -> int:
-    """The minutes that a page takes, at 220 words a minute, rounded up; at least 1.
+    """Return the minutes that a page takes, at 220 words a minute, rounded up; at least 1.
 
     >>> minutes_to_read(Path("book/coalescing.ipynb"))                                      # doctest: +SKIP
     """
@@ -40,14 +41,15 @@ def minutes_to_read(notebook: Path) -> int:
 
 
 def minutes_text(minutes: int) -> str:
-    """Minutes in words: "1 minute", "25 minutes"."""
+    """Format minutes in words: "1 minute", "25 minutes"."""
     return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def sections(page: Path, begins: str) -> list[tuple[str, int]]:
-    """The title and the minutes of each section whose title begins so, with the sections inside it.
+    """Return the title and the minutes of each section with this beginning of its title, including the sections inside
+    it.
 
-    A section ends where the next heading of its level or above stands.
+    A section ends at the next heading of its level or above.
     """
     found: list[tuple[str, int]] = []
     title, level, words = "", 0, 0
@@ -63,7 +65,8 @@ def sections(page: Path, begins: str) -> list[tuple[str, int]]:
 
 
 def _shown(page: Path) -> Iterator[tuple[str, bool]]:
-    """The source of each cell that a page shows, and whether it is text; of a Markdown page all of it."""
+    """Return the source of each cell that a page shows, and whether it is text; for a Markdown page the whole
+    source."""
     text = page.read_text(encoding="utf-8")
     if page.suffix != ".ipynb":
         yield text, True
@@ -74,7 +77,7 @@ def _shown(page: Path) -> Iterator[tuple[str, bool]]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """The lines of a text with the heading that each one is; in a fenced block there is none."""
+    """Return the lines of a text with the heading that each one is; lines of a fenced block are never headings."""
     fence = ""
     for line in text.splitlines():
         opened = _FENCE.match(line)

@@ -23,7 +23,7 @@ class Fill:
     """One use of a slot of a ring. Times count the steps at mbarriers that the emulator ran before.
 
     A producer expects bytes in ``slot`` at ``begun``; a consumer first sees that they have arrived at ``full``; the
-    last consumer hands the slot back at ``handed``, None where nobody does.
+    last consumer hands the slot back at ``handed``, None if none does.
     """
 
     slot: int
@@ -33,11 +33,11 @@ class Fill:
 
 
 def fills(events: Iterable[Event]) -> list[Fill]:
-    """The uses of the slots, in the order in which they begin; the last may be unfinished and is then left out.
+    """Return the uses of the slots, in the order in which they begin; if the last is unfinished, it is left out.
 
     Slots are told apart by the mbarriers at which bytes are expected; the other mbarriers, in the order of their
-    addresses, are those at which the same slots are handed back. Raises ValueError if there are no bytes expected, or
-    if there are other mbarriers, and not one for each slot.
+    addresses, are those at which the same slots are handed back. Raises ValueError if no bytes are expected, or if
+    there are other mbarriers, but not one for each slot.
     """
     steps = [(at, event.kind, sorted(set(event.places.tolist()))) for at, event in enumerate(events)]
     full = sorted({place for _, kind, places in steps if kind == "expect" for place in places})
@@ -87,7 +87,7 @@ def ring_figure(rungs: Mapping[str, tuple[BoundRung, Size]], *, most: int = 60) 
 
 
 def _draw(axes: Axes, number: int, fill: Fill, end: int) -> None:
-    """A use of a slot: pale while its copy is in flight, blue while consumers hold it, with its number."""
+    """Draw a use of a slot: pale while its copy is in flight, blue while consumers hold it, with its number."""
     last = fill.handed if fill.handed is not None else end
     axes.barh(fill.slot, fill.full - fill.begun, left=fill.begun, height=0.62, color=style.FAINT)
     axes.barh(fill.slot, last - fill.full, left=fill.full, height=0.62, color=style.BEST)

@@ -30,12 +30,12 @@ def roofline_figure(
 ) -> Figure:
     """Draw the roofline of the record's GPU, with a dot for each rung at its arithmetic intensity.
 
-    The best rung is blue, or with ``upto`` that rung; names stand at the right, with leader lines to their dots. The
-    roof is made of the ceilings ``copy_gb_s`` and ``fma_tflop_s``, and the ridge, where they meet, is marked.
-    ``also`` adds the best rung of other timings, each at its first headline size. ``pipes`` adds roofs of other pipes:
-    "single" (additions or multiplications alone on the FMA pipe), "int32", "issue" (multiply-adds as fast as warps can
-    issue), "tensor_tf32" and so on. Raises ValueError for a problem without FLOPs or without bytes, and when a ceiling
-    was not measured.
+    The best rung is blue, or with ``upto`` that rung; names are at the right, with leader lines to their dots. The roof
+    is made of the ceilings ``copy_gb_s`` and ``fma_tflop_s``, and the ridge, where they meet, is marked. ``also`` adds
+    the best rung of other timings, each at its first headline size. ``pipes`` adds roofs of other pipes: "single"
+    (additions or multiplications alone on the FMA pipe), "int32", "issue" (multiply-adds as fast as warps can issue),
+    "tensor_tf32" and so on. Raises ValueError for a problem without FLOPs or without bytes, and if a ceiling was not
+    measured.
 
     >>> roofline_figure(timings("matmul"), upto="coalesced", also=[timings("fma")])        # doctest: +SKIP
     """
@@ -99,12 +99,12 @@ def roofline_figure(
     )
 
 
-#: FLOPs, or operations, of a warp's instruction: two of each lane.
+#: FLOPs, or operations, of a warp's instruction: two per lane.
 _OF_WARP = 64
 
 
 def _roof(pipe: str, ceilings: Mapping[str, float]) -> float:
-    """The most operations a second that a pipe allows. Raises ValueError where its ceiling was not measured."""
+    """Return the most operations per second that a pipe allows. Raises ValueError if its ceiling was not measured."""
     ceiling = "fma_tflop_s" if pipe == "single" else ceiling_of(pipe)
     if ceiling not in ceilings:
         raise ValueError(f"the roof of '{pipe}' needs the ceiling {ceiling}; the record has {', '.join(ceilings)}")

@@ -1,4 +1,4 @@
-"""The errors of all ladders whose outputs are sums of products: their best rungs', and the libraries'."""
+"""The errors of all ladders whose outputs are sums of products: of their best rungs and of the libraries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from climb.display.cell_output import CellOutput, table
 
 
 def rounding_table(names: Iterable[str] | None = None, gpu: str = records.DEFAULT_GPU) -> CellOutput:
-    """The largest errors against float64, normwise and componentwise, at the first headline size of each ladder.
+    """Show the largest errors against float64, normwise and componentwise, at the first headline size of each ladder.
 
-    A row has the ladder's fastest rung and the fastest library of the same precision. Ladders without a record are left
-    out, and so are those whose outputs are no sums, by default of all. An error that a record does not have yet is
-    "pending".
+    A row has the ladder's fastest rung and the fastest library of the same precision. By default all ladders are shown.
+    Ladders without a record are left out, and so are those whose outputs are not sums. An error that a record does not
+    have yet is "pending".
     """
     rows = []
     for name in ladder_names() if names is None else names:
@@ -41,5 +41,5 @@ def _cells(point: Point) -> list[str]:
 
 
 def _text(error: float | None) -> str:
-    """An error to one digit, which is what the largest of many carries; "0" for an exact result."""
+    """Format an error to one digit, all that the largest of many errors supports; "0" for an exact result."""
     return "pending" if error is None else f"{error:.0e}" if error else "0"

@@ -1,4 +1,4 @@
-"""Pictures of several GPUs at work: who sends what to whom, and when the steps of a plan ran."""
+"""Pictures of several GPUs at work: the messages between them, and the times at which the steps of a plan ran."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MOST_LABELLED = 5
 def messages_figure(ladder: SharedLadder, name: str, size: Size, ranks: int = 2) -> Figure:
     """Draw the messages of a rung: a line for each rank, and an arrow for each message, in rounds from left to right.
 
-    Messages of one round travel together. Raises what ``SharedLadder.plans`` raises, ValueError where nothing is sent.
+    Messages of one round travel together. Raises the errors of ``SharedLadder.plans``, and ValueError if nothing is
+    sent.
     """
     messages = ladder.messages(name, ranks, size)
     if not messages:
@@ -66,7 +67,7 @@ def _kib(nbytes: int) -> str:
 def timeline_figure(timelines: Mapping[str, Timeline] | Sequence[Timeline]) -> Figure:
     """Draw when the steps of some rungs ran on rank 0: two rows a rung, kernels above, messages below.
 
-    Every timeline has the same scale. Raises ValueError where there is none.
+    Every timeline has the same scale. Raises ValueError if there is none.
     """
     named = dict(timelines) if isinstance(timelines, Mapping) else {one.name: one for one in timelines}
     if not named:

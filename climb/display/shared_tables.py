@@ -1,4 +1,4 @@
-"""Tables of ladders over several GPUs: what each rung sends, how long it takes, and how much faster than one GPU."""
+"""Tables of ladders over several GPUs: the messages of each rung, its time, and its speed-up over one GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from climb.distributed.recorded import speedup
 def shared_check_table(ladder: SharedLadder, size: Size, ranks: int = 2) -> CellOutput:
     """Run every rung that takes the size on ranks of the stand-in, compare each rank's outputs, and list the messages.
 
-    Messages come as late as the streams allow. Raises what a run raises, WrongResult among it.
+    Messages come as late as the streams allow. Raises the errors of a run, WrongResult among them.
 
     >>> shared_check_table(load_shared_ladder("halo3d"), size, ranks=3)                      # doctest: +SKIP
     """
@@ -30,7 +30,7 @@ def shared_check_table(ladder: SharedLadder, size: Size, ranks: int = 2) -> Cell
 
 
 def shared_times_table(ladder: SharedLadder, record: Record, size: Size) -> CellOutput:
-    """The recorded times of a ladder's rungs at a size, and how many times faster each is than one GPU.
+    """Show the recorded times of a ladder's rungs at a size, and how many times faster each is than one GPU.
 
     >>> shared_times_table(halo, shared_record("halo3d"), size)                             # doctest: +SKIP
     """
@@ -48,7 +48,7 @@ def shared_times_table(ladder: SharedLadder, record: Record, size: Size) -> Cell
 
 
 def steps_table(ladder: SharedLadder, name: str, size: Size, *, ranks: int = 2, rank: int = 0) -> CellOutput:
-    """The plan of one rank, a row a step: which stream, and what it does there.
+    """Show the plan of one rank, a row per step: the stream, and what it does there.
 
     >>> steps_table(load_shared_ladder("halo3d"), "overlap", size)                          # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""The texts that started this book, claim by claim, with our verdicts: `book/sources.toml` and what is made of it.
+"""The texts that started this book, claim by claim, with our verdicts: `book/sources.toml` and the tables made from it.
 
 The page of sources (``book/_extensions/claims.py``) shows every claim. A chapter shows its own with ``claims_table``
 and cites a source's number with ``reported``, so that page and chapters cannot differ.
@@ -25,7 +25,7 @@ SOURCES = paths.ROOT / "book" / "sources.toml"
 
 Verdict = Literal["right", "wrong", "depends", "untested"]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
-#: What one of each unit is in SI units; FLOPs and bytes count as one.
+#: The value of each unit in SI units; FLOPs and bytes count as one.
 UNITS = {
     "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9, "%": 0.01, "x": 1.0, "": 1.0,
     "FLOP": 1.0, "MFLOP": 1e6, "GFLOP": 1e9, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "FLOP/B": 1.0,
@@ -37,8 +37,8 @@ _QUANTITY = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>[^\d\s]*)")
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One statement of a source.
 
-    ``place`` is where the source says it, ``claim`` what it says, in our words. ``verdict`` is ours, ``why`` one
-    sentence for it. ``shown`` names where that is shown: ``chapter#heading`` or ``chapter#fig-name`` as a link has
+    ``place`` is the place in the source, ``claim`` its statement in our words. ``verdict`` is ours, ``why`` one
+    sentence for it. ``shown`` names the place that shows it: ``chapter#heading`` or ``chapter#fig-name`` as a link has
     it, or ``tests/file.py::test_name``. ``numbers`` are the claim's numbers by name, as "34 µs", for ``reported``.
     """
 
@@ -53,7 +53,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A text that started the book.
 
-    ``name`` is how chapters call it. ``cite`` is its key in ``references.bib``, or "" where the text has no entry.
+    ``name`` is how chapters call it. ``cite`` is its key in ``references.bib``, or "" if the text has no entry.
     ``places`` gives the number of claims that each of its places makes, in the order of the text.
     """
 
@@ -83,7 +83,7 @@ class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_sources(path: Path = SOURCES) -> Sources:
-    """Read and check all sources. Raises RecordError with the field that is wrong, and FileNotFoundError."""
+    """Read and check all sources. Raises RecordError with the wrong field, and FileNotFoundError."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=Sources)
     except msgspec.MsgspecError as error:
@@ -94,7 +94,8 @@ _sources = functools.cache(read_sources)
 
 
 def quantity(text: str) -> float:
-    """A number with its unit in SI units: ``quantity("34 µs")`` is 3.4e-5. Raises ValueError for an unknown unit."""
+    """Convert a number with its unit to SI units: ``quantity("34 µs")`` is 3.4e-5. Raises ValueError for an unknown
+    unit."""
     found = _QUANTITY.fullmatch(text)
     if found is None or found["unit"] not in UNITS:
         raise ValueError(f"'{text}' is no quantity; expected a number and one of {', '.join(filter(None, UNITS))}")
@@ -102,7 +103,7 @@ def quantity(text: str) -> float:
 
 
 def reported(key: str, number: str) -> float:
-    """What a source reports under this name, in SI units: ``reported("desai2024conv1d", "his kernel")``.
+    """Return a number that a source reports, in SI units: ``reported("desai2024conv1d", "his kernel")``.
 
     Raises KeyError for an unknown source or number.
     """
@@ -113,7 +114,7 @@ def reported(key: str, number: str) -> float:
 
 
 def claims(key: str, chapter: str = "", place: str = "") -> Iterator[Claim]:
-    """The claims of a source in its order: those shown in ``chapter``, made at ``place``, where these are given."""
+    """Return the claims of a source in its order: those shown in ``chapter``, made at ``place``, if these are given."""
     for claim in _sources()[key].claim:
         here = not chapter or any(target.split("#")[0] == chapter for target in claim.shown)
         if here and (not place or claim.place == place):
@@ -121,9 +122,9 @@ def claims(key: str, chapter: str = "", place: str = "") -> Iterator[Claim]:
 
 
 def claims_table(key: str, chapter: str = "", place: str = "") -> CellOutput:
-    """A source's claims with our verdicts, those of ``chapter`` and ``place`` alone where they are given.
+    """Show a source's claims with our verdicts, only those of ``chapter`` and ``place`` if they are given.
 
-    Raises ValueError where there is none, which would leave an empty table in a chapter.
+    Raises ValueError if there is none, which would leave an empty table in a chapter.
     """
     found = list(claims(key, chapter, place))
     if not found:
@@ -141,7 +142,7 @@ def claims_table(key: str, chapter: str = "", place: str = "") -> CellOutput:
 
 
 def page_text(sources: Sources, titles: dict[str, str]) -> str:
-    """The body of the page of sources, in MyST Markdown.
+    """Return the body of the page of sources, in MyST Markdown.
 
     ``titles`` has the text of each link to a heading or figure by its target, ``chapter#anchor``. Raises KeyError for a
     target that it lacks.
@@ -152,7 +153,7 @@ def page_text(sources: Sources, titles: dict[str, str]) -> str:
 
 
 def _counts(judged: Sequence[Claim]) -> str:
-    """How many claims have each verdict, as text: "right 21, wrong 16, depends 15"."""
+    """Count the claims with each verdict, as text: "right 21, wrong 16, depends 15"."""
     counts = Counter(claim.verdict for claim in judged)
     return ", ".join(f"{verdict} {counts[verdict]}" for verdict in get_args(Verdict) if counts[verdict])
 
@@ -187,5 +188,5 @@ def _link(target: str, titles: dict[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A sentence of the data file without its Markdown, for a table."""
+    """Return a sentence of the data file without its Markdown, for a table."""
     return text.replace("`", "").replace("$", "").replace(r"\cdot", "·")

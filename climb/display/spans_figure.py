@@ -1,4 +1,4 @@
-"""The picture of when the launches of some rungs ran on a GPU, and when their blocks waited."""
+"""The picture of the times at which the launches of some rungs ran on a GPU, and their blocks waited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINES = 2
 #: Height of a bar and distance of two lines, in units of a rung's room.
 _BAR, _APART = 0.24, 0.28
-#: More barriers than this are steps of a kernel that stays, and are worth a tick.
+#: More barriers than this are the steps of a kernel whose blocks stay, and get a tick each.
 MANY = 8
 
 
@@ -27,9 +27,9 @@ MANY = 8
 def spans_figure(points: Mapping[str, SpansPoint], upto: float | None = None) -> Figure:
     """Draw a bar for each launch of some rungs, by name: from its first block's start to its last block's end.
 
-    What a launch spends waiting for the one before it is pale. Ticks on a bar are the barriers of its blocks, where it
+    The time that a launch waits for the one before it is pale. Ticks on a bar are the barriers of its blocks, where it
     has many. All rungs have one axis of time, from the first block of a run on; ``upto`` ends it, in seconds. Raises
-    ValueError where there is nothing to draw.
+    ValueError if there is nothing to draw.
     """
     if not points:
         raise ValueError("there are no spans to draw")
@@ -59,7 +59,7 @@ def _counted(launches: int) -> str:
 
 
 def _draw(axes: Axes, y: float, span: Span, end: float) -> None:
-    """A launch's bar: pale until its first block has passed its wait, and a tick for each barrier."""
+    """Draw a launch's bar: pale until its first block has passed its wait, and a tick for each barrier."""
     begins, goes_on, ends = span.began[0], (span.went_on or span.began)[0], min(span.ended[1], end)
     if goes_on > begins:
         axes.barh(y, 1e6 * (min(goes_on, end) - begins), left=1e6 * begins, height=_BAR, color=style.MUTED)

@@ -1,4 +1,4 @@
-"""A picture of what warps wait for: one bar per launch, divided by Nsight Compute's stall reasons."""
+"""A picture of the reasons why warps wait: one bar per launch, divided by Nsight Compute's stall reasons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from climb.display import style
 from climb.display.placing import settle
 from climb.display.profile_table import Profiled, launch_counts
 
-#: A reason with this percentage of some launch's cycles has a colour of its own; all others are "other reasons".
+#: A reason with this percentage of some launch's cycles has its own colour; all others are "other reasons".
 LEAST = 15
 
 
@@ -19,8 +19,8 @@ LEAST = 15
 def stalls_figure(launches: Mapping[str, Profiled]) -> Figure:
     """Draw a bar for each launch: the share of its warps' cycles by reason, largest first, then issuing and the rest.
 
-    A reason's name stands below its part of a bar. Raises LookupError where a launch has no stall reasons in the
-    records, and ValueError for no launch or more reasons than there are colours.
+    A reason's name is below its part of a bar. Raises LookupError if a launch has no stall reasons in the records, and
+    ValueError for no launch or more reasons than there are colours.
     """
     if not launches:
         raise ValueError("the picture needs at least one launch")

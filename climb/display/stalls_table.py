@@ -1,4 +1,4 @@
-"""A table of what warps wait for, from Nsight Compute's stall reasons."""
+"""A table of the reasons why warps wait, from Nsight Compute's stall reasons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from climb.bench.stalls import cycles_per_instruction, waits
 from climb.bench.units import significant
 from climb.display.cell_output import CellOutput, table
 
-#: Reasons that nowhere take this share of the cycles go into the column "other", and so do all beyond so many.
+#: Reasons below LEAST everywhere, or past the first MOST, are merged into "other".
 LEAST, MOST = 0.04, 6
 
 
 def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]], *, column: str = "rung") -> CellOutput:
-    """What the warps of some launches wait for, in warp cycles per instruction issued.
+    """Show what the warps of some launches wait for, in warp cycles per instruction issued.
 
-    ``launches`` are rung and size by the label of their row, below ``column``. Reasons stand in the order of the first
-    row. Where a launch has not been profiled with stall reasons yet, the table says what counts them.
+    ``launches`` are rung and size by the label of their row, below ``column``. Reasons are in the order of the first
+    row. If a launch has not been profiled with stall reasons yet, the table says how to count them.
 
     >>> stalls_table("matmul", {"naive": ("naive", size), "coalesced": ("coalesced", size)})  # doctest: +SKIP
     """

@@ -17,7 +17,7 @@ LANES = 32
 
 
 def warp_steps(source: str, kernel: str, args: Sequence[Any]) -> tuple[Step, ...]:
-    """The steps of a single warp that runs the kernel. NumPy arrays among ``args`` are copied to the device."""
+    """Return the steps of a single warp that runs the kernel. NumPy arrays among ``args`` are copied to the device."""
     compiled = compile_cuda(source, filename="kernel.cu", name_expressions=(kernel,))
     memory, packed = DeviceMemory(), []
     for arg in args:
@@ -36,7 +36,7 @@ def warp_steps(source: str, kernel: str, args: Sequence[Any]) -> tuple[Step, ...
 def steps_figure(steps: Sequence[Step]) -> Figure:
     """Draw a column for each step that runs a line of the source, with its active lanes filled and its lines below.
 
-    Raises ValueError when no step runs a line of the source.
+    Raises ValueError if no step runs a line of the source.
     """
     steps = [step for step in steps if step.lines]
     if not steps:

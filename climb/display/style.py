@@ -44,7 +44,7 @@ _STYLE = {
 #: Metadata that would differ from run to run or from version to version.
 SVG_METADATA: dict[str, None] = {"Date": None, "Creator": None}
 
-# The palette's colours on a light page; its docstring says what each means.
+# The palette's colours on a light page; its docstring gives the meaning of each.
 BEST = PALETTE["best"].light
 PEER = PALETTE["peer"].light
 LIMIT = PALETTE["limit"].light
@@ -60,7 +60,7 @@ GROUND = PALETTE["ground"].light
 LANES: tuple[str, ...] = tuple(PALETTE[f"lane-{i}"].light for i in range(32))
 #: Colours of series of equal rank, in order; the markers tell them apart without colour.
 SERIES: tuple[str, ...] = tuple(PALETTE[name].light for name in ("violet", "olive", "text", "quiet", "lilac", "olive"))
-#: Dashes of the same series: where a hue comes near another, the dashes differ.
+#: Dashes of the same series: where two hues are similar, the dashes differ.
 DASHES: tuple[Any, ...] = ("-", "-", "-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2)))
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
@@ -69,16 +69,16 @@ _VENDORS = (
     "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuSPARSE", "cuSPARSELt", "cuTENSOR", "CUB", "CUTLASS", "CuPy", "NPP",
     "PyTorch", "torch.compile", "Triton", "driver", "nn.Conv3d",
 )  # fmt: skip
-#: What peers do before they call a library; rungs are called "im2col" and "batched" alone.
+#: Words for work before a call to a library; "im2col" and "batched" alone are names of rungs.
 _BEFORE = ("im2col + cu", "batched cu")
 
 
 def is_peer(name: str) -> bool:
-    """Whether this is the name of a peer, a vendor's library, which is drawn in its own colour everywhere."""
+    """Return whether this is the name of a peer, a vendor's library, which is drawn in its own colour everywhere."""
     return name.split(" ")[0] in _VENDORS or name.startswith(_BEFORE)
 
 
-#: Inches: text of 11 points stays above 9 pixels where a phone shows the figure 340 pixels wide.
+#: Inches: text of 11 points stays above 9 pixels if a phone shows the figure 340 pixels wide.
 WIDTH = 5.2
 
 P = ParamSpec("P")
@@ -86,16 +86,16 @@ P = ParamSpec("P")
 
 @functools.cache
 def _own_fonts() -> list[font_manager.FontEntry]:
-    """The fonts that come with matplotlib, read from its folder: its list of fonts is kept between processes, and says
-    what was on the machine when it was made."""
+    """Return the fonts that come with matplotlib, read from its folder: its list of fonts is kept between processes,
+    and reflects the machine at the time when it was made."""
     files = sorted((Path(matplotlib.get_data_path()) / "fonts" / "ttf").glob("DejaVu*.ttf"))
     return [font_manager.ttfFontProperty(font_manager.get_font(file)) for file in files]
 
 
 @contextlib.contextmanager
 def _book_style() -> Iterator[None]:
-    """The book's settings, and no fonts but matplotlib's own: the machine may have others of the same name, whose
-    glyphs have other numbers. What the reader has set is there again afterwards."""
+    """Use the book's settings, and only matplotlib's own fonts: the machine may have others of the same name, whose
+    glyphs have other numbers. The reader's settings are restored afterwards."""
     manager = font_manager.fontManager
     found, manager.ttflist = manager.ttflist, _own_fonts()
     manager._findfont_cached.cache_clear()
@@ -108,7 +108,7 @@ def _book_style() -> Iterator[None]:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Decorate a drawing function to run under the book's style, whatever the reader has set."""
+    """Decorate a drawing function to run under the book's style, whatever the reader's settings."""
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -119,12 +119,12 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def new_figure(width: float = WIDTH, height: float = 3.3) -> Figure:
-    """An empty figure of ``width`` by ``height`` inches that needs no display."""
+    """Make an empty figure of ``width`` by ``height`` inches that needs no display."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG text, the same for the same data on every machine with the locked matplotlib."""
+    """Return the figure as SVG text, the same for the same data on every machine with the locked matplotlib."""
     with _book_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata=SVG_METADATA)
@@ -149,7 +149,7 @@ def set_alt(figure: Figure, text: str) -> Figure:
 
 
 def alt_text(figure: Figure) -> str:
-    """The alt text of a figure: what it shows, in words. Empty for a figure from elsewhere."""
+    """Return the alt text of a figure: its content, in words. Empty for a figure from elsewhere."""
     return str(figure.get_label() or "")
 
 

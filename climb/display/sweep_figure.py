@@ -1,4 +1,4 @@
-"""The sweep: a measured quantity against a size or a parameter, with a second panel for what explains it."""
+"""The sweep: a measured quantity against a size or a parameter, with a second panel for a quantity that explains it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from climb.bench.units import significant
 from climb.display import style
 from climb.display.placing import LINE, NAME_WIDTH, LabelColumn, settle, tick_labels_fit, wrapped
 
-#: Points of width at which the title of a panel breaks into lines.
+#: The width, in points, at which the title of a panel breaks into lines.
 _TITLE = 290.0
 
 
@@ -37,9 +37,9 @@ def sweep_figure(
     ``below`` adds a second panel on the same x for a quantity that explains the first (such as sectors per request).
     ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series to draw in blue, and the others
     are grey; without it each series has a colour without a meaning, and a single one is blue. A series or line with the
-    name of a peer has the peers' colour. Names stand at the right, with a leader line where one is away. NaN marks an x
-    at which a series has no value. Raises ValueError when a series and x differ in length, when x is not positive, or
-    when there is nothing to draw.
+    name of a peer has the peers' colour. Names are at the right, with a leader line if one had to be moved. NaN marks
+    an x at which a series has no value. Raises ValueError if a series and x differ in length, if x is not positive, or
+    if there is nothing to draw.
 
     >>> sweep_figure(strides, {"copy": gb_s}, xlabel="stride, floats", ylabel="GB/s",
     ...              below={"copy": sectors}, below_label="sectors per request")            # doctest: +SKIP
@@ -95,7 +95,7 @@ def sweep_figure(
 
 
 def size_text(value: float) -> str:
-    """A size as text for an axis: ``4096`` is ``4 Ki``, ``1048576`` is ``1 Mi``; other numbers stay as they are."""
+    """Format a size for an axis: ``4096`` is ``4 Ki``, ``1048576`` is ``1 Mi``; other numbers stay unchanged."""
     for unit, scale in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
         if value >= scale and value % scale == 0:
             return f"{value / scale:g} {unit}"
@@ -103,12 +103,12 @@ def size_text(value: float) -> str:
 
 
 def _known(xs: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
-    """The points of a line at which it has a value, that is, not NaN."""
+    """Return the points of a line at which it has a value, that is, not NaN."""
     return [(x, float(y)) for x, y in zip(xs, values, strict=True) if not math.isnan(y)]
 
 
 def _ticks(axes: Axes, xs: list[float]) -> list[float]:
-    """The x that get a number: from the last to the left, each that has room beside its right neighbour."""
+    """Return the x that get a number: from the last to the left, each that has room beside its right neighbour."""
     kept: list[float] = []
     for x in sorted(set(xs), reverse=True):
         if tick_labels_fit(axes, [size_text(v) for v in (x, *kept[:1])], [x, *kept[:1]]):
@@ -117,19 +117,21 @@ def _ticks(axes: Axes, xs: list[float]) -> list[float]:
 
 
 def _height(names: Sequence[str], two: bool) -> float:
-    """Inches of height: more where the column of names would be longer than the panel, which holds ten lines."""
+    """Return the height in inches: more if the column of names would be longer than the panel, which holds ten
+    lines."""
     more = max(0, sum(1 + wrapped(name, NAME_WIDTH).count("\n") for name in names) - 10) * LINE / 72
     return 4.5 + 5 / 3 * more if two else 3.3 + more
 
 
 def _is_limit(name: str) -> bool:
-    """Whether a horizontal line is a limit or a ceiling, which are green, and not a mark such as "equally fast"."""
+    """Return whether a horizontal line is a limit or a ceiling, which are green, and not a mark such as "equally
+    fast"."""
     return any(word in name.lower() for word in ("limit", "ceiling", "ridge", "peak"))
 
 
 @dataclass(frozen=True)
 class _Look:
-    """How a line is drawn."""
+    """The look of a line."""
 
     colour: str
     marker: str
@@ -138,7 +140,8 @@ class _Look:
 
 
 def _looks(panel: Mapping[str, Sequence[float]], newest: str | None) -> dict[str, _Look]:
-    """Blue for the line under discussion, the peers' colour for a peer, grey or a neutral colour for others."""
+    """Choose the looks: blue for the line under discussion, the peers' colour for a peer, grey or a neutral colour for
+    others."""
     looks: dict[str, _Look] = {}
     equal = 0
     alone = len(panel) == 1 and newest is None

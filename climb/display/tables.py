@@ -13,7 +13,7 @@ from climb.display.selection import Selected, has_mine, select
 
 
 def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> CellOutput:
-    """A table of the emulator's ``Counters``.
+    """Show a table of the emulator's ``Counters``.
 
     Without ``before``: one row per source line and kind of access, with the sectors (global memory) or wavefronts
     (shared) per request and the least that the same bytes would take; for the copy engine, the bytes of a request.
@@ -47,7 +47,7 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> C
 
 
 def _moves_sectors(kind: str) -> bool:
-    """Whether a kind of access is counted in sectors: to global memory, by threads or by the copy engine."""
+    """Return whether a kind of access is counted in sectors: to global memory, by threads or by the copy engine."""
     return kind.startswith(("global", "tma"))
 
 
@@ -67,7 +67,7 @@ def _before_after(before: Any, after: Any, caption: str) -> CellOutput:
 
 
 def _total(counters: Any, kind: str) -> dict[str, int] | None:
-    """The sums of one kind of access over its lines, or None where the kernel has no such access."""
+    """Sum one kind of access over its lines; None if the kernel has no such access."""
     names = ("requests", "sectors", "wavefronts", "ideal_sectors", "ideal_wavefronts")
     found = [a for a in counters.lines if a.kind == kind]
     return {n: sum(int(getattr(a, n)) for a in found) for n in names} if found else None
@@ -95,15 +95,15 @@ def _per(count: int, requests: int) -> str:
 def timing_table(
     timings: Any, size: Size | None = None, upto: str | None = None, *, errors: bool = False
 ) -> CellOutput:
-    """A table of times at one size (the first headline size if None): rungs first to last, peers, the limit.
+    """Show a table of times at one size (the first headline size if None): rungs first to last, peers, the limit.
 
     Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
     ratio to the fastest peer of the same precision, and the verdict against the rung before it: faster, slower, same or
-    ambiguous, by the intervals from the 25th to the 75th percentile. A rung with work of its own is also held to the
-    limit of that. A dagger marks a time that was sampled below 95 % of the GPU's highest clock; the caption has the
-    clocks. Where the reader's own GPU was measured, a column gives its times. The newest rung is emphasised. A pending
-    rung has the word in place of its time. ``errors`` adds the verified outputs' errors, normwise and componentwise.
-    Raises ValueError when nothing was measured at this size.
+    ambiguous, by the intervals from the 25th to the 75th percentile. A rung that declares its own work is also compared
+    with the limit of that work. A dagger marks a time that was sampled below 95 % of the GPU's highest clock; the
+    caption has the clocks. If the reader's own GPU was measured, a column gives its times. The newest rung is
+    emphasised. A pending rung has the word in place of its time. ``errors`` adds the verified outputs' errors, normwise
+    and componentwise. Raises ValueError if nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -123,7 +123,7 @@ def timing_table(
     for point in (*(points.get(name, name) for name in chosen.names), *chosen.peers):
         if isinstance(point, str):
             rows.append({"rung": point, "time": "pending"})
-            previous = None  # the rung after it has nothing to be compared with
+            previous = None  # nothing to compare the next rung with
             continue
         row = {
             "rung": point.name,
@@ -153,14 +153,14 @@ def timing_table(
 
 
 def _clocks(chosen: Selected) -> str:
-    """The end of a caption: at which SM clock the marked times were sampled; "" without any."""
+    """Return the end of a caption: the SM clocks at which the marked times were sampled; "" without any."""
     slowed = [f"{p.name} at {clock} MHz" for p in (*chosen.rungs, *chosen.peers) if (clock := chosen.slowed(p))]
     highest = chosen.record.device["clocks"]["max_sm_mhz"] if slowed else None
     return f". † The SM clock was lower than its {highest} MHz: {', '.join(slowed)}" if slowed else ""
 
 
 def _change(verdict: str, ratio: float) -> str:
-    """A verdict with its size: in percent below a tenth, else as a ratio."""
+    """Format a verdict with its size: in percent below a tenth, else as a ratio."""
     if verdict not in ("faster", "slower"):
         return verdict
     times = ratio if verdict == "faster" else 1 / ratio
@@ -172,10 +172,10 @@ def _spelled(size: Size) -> str:
 
 
 def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
-    """A table of the machine instructions of a rung's kernels whose opcode matches ``only``, a regular expression.
+    """Show a table of the machine instructions of a rung's kernels whose opcode matches ``only``, a regular expression.
 
     One row per source line and opcode, with the number of its occurrences in the code. Operands are left out, since
-    they change with every compiler patch. Needs no GPU. Raises ValueError when no instruction matches.
+    they change with every compiler patch. Needs no GPU. Raises ValueError if no instruction matches.
 
     >>> sass(copy["vectorised"], size, only="LDG|STG")                                      # doctest: +SKIP
     """

@@ -1,7 +1,7 @@
 """Make the twins of a figure for a light and for a dark page, by exchanging the colours of the palette.
 
-A notebook shows a figure on an opaque white ground, which reads well in any viewer. On a page the ground is the page's,
-and the colours follow its theme. Only the book's own colours can be exchanged: any other is refused by name.
+A notebook shows a figure on an opaque white ground, which reads well in any viewer. On a page, the ground is that of
+the page, and the colours follow its theme. Only the book's own colours can be exchanged: any other is refused by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _UNPAINTED = re.compile(r"none|inherit|currentColor|url\(#[^)]*\)")
 _GROUND = re.compile(r'<g id="patch_1">\s*<path d="[^"]*"\s+style="fill: #ffffff[^"]*"/>\s*</g>')
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)(pt|px|)"[^>]*?\bheight="([\d.]+)(pt|px|)"|<svg\b([^>]*)>', re.DOTALL)
 _SCALE = {"pt": 4 / 3, "px": 1.0, "": 1.0}
-# What a browser needs not: comments (matplotlib's have the text that is drawn), metadata, line breaks, hundredths.
+# Parts that a browser does not need: comments (matplotlib's have the text that is drawn), metadata, line breaks,
+# hundredths.
 _SUPERFLUOUS = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>|<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", re.DOTALL)
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
@@ -61,7 +62,7 @@ def dark_twin(svg: str, name: str = "the picture") -> str:
 
 
 def size_in_pixels(svg: str) -> tuple[int, int] | None:
-    """Width and height of an SVG as shown at its own size, None where it states neither."""
+    """Return width and height of an SVG as shown at its own size; None if it states neither."""
     found = _SIZE.search(svg)
     if not found:
         return None
@@ -80,7 +81,7 @@ def save_twins(svg: str, path: Path) -> list[Path]:
 
 
 def _long_form(colour: str) -> str:
-    """``#abc`` and ``white`` as six digits, anything else in lower case."""
+    """Return ``#abc`` and ``white`` as six digits, anything else in lower case."""
     if colour in ("white", "#fff", "#FFF"):
         return "#ffffff"
     if re.fullmatch(r"#[0-9a-fA-F]{3}", colour):
@@ -89,7 +90,8 @@ def _long_form(colour: str) -> str:
 
 
 def _lighter(svg: str) -> str:
-    """The same picture in fewer bytes: without comments and metadata, with coordinates to a hundredth of a point."""
+    """Return the same picture in fewer bytes: without comments and metadata, with coordinates to a hundredth of a
+    point."""
     svg = _SUPERFLUOUS.sub("", svg)
     svg = re.sub(r"(?<= d=\")[^\"]*", lambda path: _short_path(path.group()), svg)
     return re.sub(r"\s*\n\s*", "\n", svg).strip() + "\n"

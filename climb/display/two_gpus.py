@@ -1,4 +1,4 @@
-"""What a chapter says of the book's second GPU: recorded times on both, beside what was expected there."""
+"""The results of a chapter on the book's second GPU: recorded times on both, beside the expected times."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ Names = Sequence[str]
 
 
 def two_gpus(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> list[Expectation]:
-    """What was expected of each kernel on the second GPU, and what it took: ``{"copy": ["scalar", "vectorised"]}``.
+    """Return the expected and the measured time of each kernel on the second GPU: ``{"copy": ["scalar",
+    "vectorised"]}``.
 
-    Names are rungs and peers of the ladder. ``sizes`` has those that are not the ladder's first headline size. Kernels
-    that the book's GPU has no time of yet are left out. Raises LookupError for a name that is neither rung nor peer.
+    Names are rungs and peers of the ladder. ``sizes`` gives those that differ from the ladder's first headline size.
+    Kernels without a time on the book's GPU are left out. Raises LookupError for a name that is neither rung nor peer.
     """
     rows = _each(chosen, sizes or {})
     return [found for _, found in rows if found is not None]
 
 
 def gpu_ratios(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> dict[str, float]:
-    """The measured ratio of each kernel of :func:`two_gpus_table`, by its label there; without those that are pending.
+    """Return the measured ratio of each kernel of :func:`two_gpus_table`, by its label there; pending ones are left
+    out.
 
     >>> gpu_ratios({"copy": ["scalar", "vectorised"]})["scalar"]                               # doctest: +SKIP
     """
@@ -38,9 +40,9 @@ def gpu_ratios(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = N
 
 
 def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> CellOutput:
-    """A row for each kernel: its times on both GPUs, the measured and the expected ratio. See :func:`two_gpus`.
+    """Show a row for each kernel: its times on both GPUs, the measured and the expected ratio. See :func:`two_gpus`.
 
-    The caption counts how many were as expected. A time that a GPU has not recorded yet is "pending".
+    The caption counts the kernels that were as expected. A time that a GPU has not recorded yet is "pending".
     """
     found = _each(chosen, sizes or {})
     here, there = (sheet_of(folder).name.split()[0] for folder in (BOOK_GPU, SECOND_GPU))
@@ -52,9 +54,9 @@ def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None
 
 
 def _each(chosen: Mapping[str, Names], sizes: Mapping[str, Size]) -> list[tuple[str, Expectation | None]]:
-    """Each kernel's label, and what is expected of it; None where the book's GPU has no time of it yet.
+    """Return each kernel's label and expectation; None if the book's GPU has no time of it yet.
 
-    A label has the ladder where there are several, and the size where it is not the headline's.
+    A label includes the ladder if there are several, and the size if it is not the headline size.
     """
     found: list[tuple[str, Expectation | None]] = []
     for ladder, names in chosen.items():
@@ -78,7 +80,7 @@ def _cells(one: Expectation | None) -> list[str]:
 
 
 def as_expected(found: Iterable[Expectation]) -> str:
-    """How many kernels took what was expected, in words; those without a time are left out."""
+    """Say how many kernels took the expected time, in words; kernels without a time are left out."""
     measured = [one for one in found if one.off is not None]
     if not measured:
         return "expected, not measured yet"

@@ -11,7 +11,7 @@ from climb.bench.records import BOOK_GPU
 from climb.bench.same_sms import CLOSE, SECOND_GPU, Expectation
 from climb.display import style
 
-#: Where a label stands beside its dot: at the left, at the right, above, below.
+#: The place of a label beside its dot: at the left, at the right, above, below.
 _PLACES = {
     "left": (-7, 0, "right", "center"),
     "right": (7, 0, "left", "center"),
@@ -24,9 +24,9 @@ _PLACES = {
 def two_gpus_figure(found: Sequence[Expectation], labels: Mapping[tuple[str, str], str] | None = None) -> Figure:
     """Draw the time on the second GPU over the time on the book's GPU, a dot for each kernel that both have recorded.
 
-    The horizontal axis is the share of the book's GPU's time that the kernel's bytes alone would take. The line is what
-    we expect of a kernel that waits for its bandwidth or for something else. ``labels`` names kernels and where their
-    names stand: ``{("copy", "scalar"): "left"}``. Raises ValueError where no kernel has both times.
+    The horizontal axis is the share of the book's GPU's time that the kernel's bytes alone would take. The line shows
+    the expected ratio of a kernel that waits for its bandwidth or for something else. ``labels`` names kernels and the
+    places of their names: ``{("copy", "scalar"): "left"}``. Raises ValueError if no kernel has both times.
     """
     measured = [one for one in found if one.measured is not None]
     if not measured:

@@ -1,4 +1,4 @@
-"""Where the findings of a chapter hold: `book/findings.toml`, and the table that each chapter shows of it."""
+"""The range of a chapter's findings: `book/findings.toml`, and the table that each chapter shows of it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a chapter found, in one sentence.
+    """A finding of a chapter, in one sentence.
 
-    ``holds`` is "general" where the reason does not depend on a GPU, "since" where it began with an architecture, whose
-    compute capability ``since`` gives, and "seen" where we know it from measuring alone, on the GPUs in ``seen_on``.
-    ``why`` says what it rests on, in one sentence.
+    ``holds`` is "general" if the reason does not depend on a GPU, "since" if it began with an architecture, whose
+    compute capability ``since`` gives, and "seen" if we know it only from measurements, on the GPUs in ``seen_on``.
+    ``why`` gives the reason, in one sentence.
     """
 
     finding: Text
@@ -41,14 +41,14 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def where(self) -> str:
-        """Where it holds, in words: "any GPU", "since sm_70", "seen on NVIDIA H200"."""
+        """The range in which it holds, in words: "any GPU", "since sm_70", "seen on NVIDIA H200"."""
         if self.holds == "general":
             return "any GPU"
         return f"since sm_{self.since.replace('.', '')}" if self.since else f"seen on {', '.join(self.seen_on)}"
 
 
 def read_findings(path: Path = FINDINGS) -> dict[str, tuple[Finding, ...]]:
-    """Read and check all findings, by chapter. Raises RecordError with the field that is wrong, FileNotFoundError."""
+    """Read and check all findings, by chapter. Raises RecordError with the wrong field, FileNotFoundError."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, tuple[Finding, ...]])
     except msgspec.MsgspecError as error:
@@ -59,13 +59,13 @@ _findings = functools.cache(read_findings)
 
 
 def where_it_holds(chapter: str) -> CellOutput:
-    """The findings of a chapter and where each holds. Raises KeyError for a chapter that has none."""
+    """Show the findings of a chapter and the range of each. Raises KeyError for a chapter without findings."""
     if chapter not in _findings():
         raise KeyError(f"{FINDINGS.name} has no chapter '{chapter}'; it has {', '.join(_findings())}")
     return findings_table(_findings()[chapter])
 
 
 def findings_table(findings: Sequence[Finding]) -> CellOutput:
-    """Findings, and where each holds."""
+    """Show findings and the range of each."""
     rows = [[found.finding, found.where, found.why] for found in findings]
     return table(rows, ["what we found", "where it holds", "why"])

@@ -1,6 +1,6 @@
-"""Whether the plans of all ranks fit together, found before the first message.
+"""Check that the plans of all ranks fit together, before the first message.
 
-Every rank computes all plans, so each of them refuses a wrong one by itself, and none is left waiting. The rule for
+Every rank computes all plans, so each rank refuses a wrong plan by itself, and none is left waiting. The rule for
 messages is NCCL's strict one: a group is done when all its sends and receives are; a send is done when it is received.
 """
 
@@ -31,12 +31,13 @@ from climb.rings import ring_bytes
 
 
 class PlanError(ValueError):
-    """The plans of the ranks do not fit together, or a plan not its arrays; the message names ranks and step."""
+    """The plans of the ranks do not fit together, or a plan does not fit its arrays; the message names ranks and
+    step."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message as the plans have it: ``step`` is the round of communication in which it goes."""
+    """A message in the plans: ``step`` is its round of communication."""
 
     label: str
     source: int
@@ -159,7 +160,7 @@ def _check_collective(steps: list[Step], arrays: Sequence[Arrays]) -> None:
 
 
 def _ring(steps: list[Step], arrays: Sequence[Arrays], round_: int) -> list[Message]:
-    """The messages of a collective operation, if NCCL uses a ring: each rank sends to the next."""
+    """Return the messages of a collective operation, if NCCL uses a ring: each rank sends to the next."""
     ranks = len(steps)
     found = []
     for rank, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Which rank a process is, as the program that started it says in environment variables."""
+"""The rank of a process, read from the environment variables of the program that started it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class NotStarted(RuntimeError):
 
 @dataclass(frozen=True)
 class Started:
-    """How a process was started: ``place`` among all ranks, ``local`` rank on its host, and where rank 0 waits."""
+    """The way a process was started: ``place`` among all ranks, ``local`` rank on its host, and the address of rank
+    0."""
 
     place: Place
     local: int
@@ -34,9 +35,9 @@ class Started:
 
 
 def started(variables: Mapping[str, str] | None = None) -> Started:
-    """How this process was started; a process that nothing started as a rank is the only one.
+    """Return how this process was started; a process that was not started as a rank is the only one.
 
-    Raises :class:`NotStarted` where the variables contradict each other or one is missing.
+    Raises :class:`NotStarted` if the variables contradict each other or one is missing.
     """
     have = os.environ if variables is None else variables
     for starter, (rank, ranks, local) in _NAMES.items():
@@ -58,5 +59,5 @@ def _host(have: Mapping[str, str]) -> str:
 
 
 def _port(have: Mapping[str, str]) -> int:
-    """A port beside ``MASTER_PORT``: torchrun listens on that one itself."""
+    """Return a port beside ``MASTER_PORT``: torchrun itself listens on that one."""
     return int(have["MASTER_PORT"]) + 1 if "MASTER_PORT" in have else PORT

@@ -1,8 +1,8 @@
 """Carry out one rank's plan: kernels and NCCL's calls on two streams, or all of it as one CUDA graph.
 
-On the stand-in every step ends before the next begins, so streams alone would hide a missing :class:`After`. There a
-plan runs in one of several *orders* that its streams allow: as it is written, or with the messages as early or as late
-as they may come. A step that relies on an order that nothing promises then computes with what is not there yet.
+On the stand-in every step ends before the next begins, so a missing :class:`After` would go unnoticed. A plan therefore
+runs there in one of several *orders* that its streams allow: as it is written, or with the messages as early or as late
+as possible. A step that relies on an order that is not guaranteed then computes with data that has not arrived.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ ORDERS: tuple[Order, ...] = ("written", "early", "late")
 
 
 def ordered(plan: Plan, order: Order) -> Plan:
-    """The steps of a plan in another order that its streams allow: messages as early, or as late, as they may come."""
+    """Return the steps of a plan in another order that its streams allow: with the messages as early or as late as
+    possible."""
     if order == "written":
         return plan
     before = needs(plan)
@@ -64,8 +65,8 @@ def ordered(plan: Plan, order: Order) -> Plan:
 class Execution:
     """One rank's plan, ready to run: kernels compiled, arrays allocated, peers' memory mapped, graph captured.
 
-    ``arrays`` holds the rank's arrays on the device by name. Making one is an operation of all ranks where the rung
-    shares arrays. A call enqueues everything; what follows on ``stream`` comes after it.
+    ``arrays`` holds the rank's arrays on the device by name. If the rung shares arrays, all ranks must make one
+    together. A call enqueues everything; later work on ``stream`` runs after it.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class Execution:
         return self._collective(step, stream)
 
     def _functions(self, launches: Sequence[Launch]) -> list[Any]:
-        """The kernel of each launch, compiled for this rank's device."""
+        """Return the kernel of each launch, compiled for this rank's device."""
         owner = f"{self.name}, device {self.rank.device.id}"
         path, options = self.ladder.path(self.name), self.ladder.options(self.name)
         return compiled_functions(self.ladder.modules, owner, path, options, launches)
@@ -233,19 +234,19 @@ class Execution:
 
 
 def step_name(step: Step) -> str:
-    """What a step is called in a picture of a run."""
+    """Return the name of a step in a picture of a run."""
     if isinstance(step, Compute):
         return step.label or step.launch.kernel.partition("<")[0]
     return kind_of(step)
 
 
 def step_kind(step: Step) -> str:
-    """What a step does: "kernel", "copy", or "message"."""
+    """Return the kind of a step: "kernel", "copy", or "message"."""
     return "kernel" if isinstance(step, Compute) else "copy" if isinstance(step, Copy) else "message"
 
 
 def nccl_type(dtype: Any) -> int:
-    """NCCL's number of a dtype."""
+    """Return NCCL's number of a dtype."""
     return getattr(cp.cuda.nccl, f"NCCL_{np.dtype(dtype).name.upper()}")
 
 
@@ -260,7 +261,7 @@ def _recorded(stream: Any) -> Any:
 
 
 def _follow(stream: Any, on: Any) -> None:
-    """Let a stream wait for what another one was given so far."""
+    """Let a stream wait for the work that another one was given so far."""
     event = cp.cuda.Event(disable_timing=True)
     event.record(on)
     stream.wait_event(event)

@@ -24,20 +24,20 @@ _STANDARD = ("-std=c++17",)
 
 
 class Refused(ValueError):
-    """A rung does not take this size on so many ranks; the message says why."""
+    """A rung does not take this size on this number of ranks; the message says why."""
 
 
 @dataclass(frozen=True)
 class SharedProblem:
-    """What is computed, and which part of it a rank has.
+    """The definition of a problem, and the part of it that each rank has.
 
     ``make_inputs`` makes whole inputs on the host, as for one GPU. ``arrays(place, size)`` gives shape and dtype of a
-    rank's own arrays; ``share(inputs, place, size)`` what is in them at the start, NaN where a rank has nothing yet;
-    ``reference(inputs, place, size)`` what must be in its outputs at the end, in float64. ``flops`` and ``bytes`` are
-    the least work of all ranks together. ``spots(inputs, size)`` gives some rows of the whole outputs, and what must be
-    in them, for sizes at which the whole reference takes too long; a rank's outputs are then its share of the rows.
-    Ranks must compute the same bits as one GPU, unless ``same_bits`` is False: cutting the problem then changes how it
-    rounds.
+    rank's own arrays; ``share(inputs, place, size)`` gives their contents at the start, NaN where a rank has nothing
+    yet; ``reference(inputs, place, size)`` gives the expected outputs at the end, in float64. ``flops`` and ``bytes``
+    are the least work of all ranks together. ``spots(inputs, size)`` gives some rows of the whole outputs and their
+    expected values, for sizes at which the whole reference takes too long; a rank's outputs are then its share of the
+    rows. Ranks must compute the same bits as one GPU, unless ``same_bits`` is False: cutting the problem then changes
+    how it rounds.
     """
 
     name: str
@@ -65,12 +65,12 @@ class SharedRung:
     """One way to share the work.
 
     ``plan(place, size)`` gives a rank's steps. ``source`` is the CUDA file, relative to the ladder's folder.
-    ``workspace`` gives further arrays of a rank. ``alone`` rungs run on rank 0 by itself, as if there were no other.
-    A ``graph`` rung captures its plan as a CUDA graph once and launches that. ``shared`` names arrays that other ranks
+    ``workspace`` gives further arrays of a rank. ``alone`` rungs run on rank 0 only, as if there were no other rank. A
+    ``graph`` rung captures its plan as a CUDA graph once and launches that. ``shared`` names arrays that other ranks
     map into their memory, for :class:`~climb.distributed.plan.Peer` arguments and copies. A rung that cuts the problem
-    in its own way has ``arrays``, ``share`` and ``reference`` of its own, instead of the problem's; ``tolerance``
-    replaces the problem's where a rung computes with less precision. ``arch``, ``"sm_90a"``, is for kernels with
-    instructions of that one architecture.
+    in its own way defines ``arrays``, ``share`` and ``reference``, which replace the problem's; ``tolerance`` replaces
+    the problem's if a rung computes with less precision. ``arch``, ``"sm_90a"``, is for kernels with instructions of
+    that one architecture.
     """
 
     name: str
@@ -103,37 +103,37 @@ class SharedLadder(Rungs):
         return self._rung(name)
 
     def ranks(self, name: str, gpus: int) -> int:
-        """On how many of so many GPUs a rung runs."""
+        """Return how many of the given GPUs a rung uses."""
         return 1 if self[name].alone else gpus
 
     def arrays(self, name: str, place: Place, size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
-        """All arrays of a rank."""
+        """Return all arrays of a rank."""
         own = self[name].arrays or self.problem.arrays
         return {**own(place, size), **self[name].workspace(place, size)}
 
     def tolerance(self, name: str, size: Size) -> float:
-        """The largest error that a rung may have, relative to the largest value of an output."""
+        """Return the largest error that a rung may have, relative to the largest value of an output."""
         return (self[name].tolerance or self.problem.tolerance)(size)
 
     def share(self, name: str, inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
-        """What is in a rank's arrays at the start of a rung."""
+        """Return the contents of a rank's arrays at the start of a rung."""
         return (self[name].share or self.problem.share)(inputs, place, size)
 
     def reference(self, name: str, inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
-        """What must be in a rank's outputs at the end of a rung."""
+        """Return the expected contents of a rank's outputs at the end of a rung."""
         with np.errstate(all="ignore"):
             return (self[name].reference or self.problem.reference)(inputs, place, size)
 
     def plans(self, name: str, ranks: int, size: Size) -> tuple[Plan, ...]:
-        """The plans of all ranks. Raises :class:`Refused`, and PlanError if they do not fit together."""
+        """Return the plans of all ranks. Raises :class:`Refused`, and PlanError if they do not fit together."""
         return self.checked(name, ranks, size)[0]
 
     def messages(self, name: str, ranks: int, size: Size) -> tuple[agreement.Message, ...]:
-        """The messages of the plans, in order: what is sent, by whom, to whom. Raises as ``plans``."""
+        """List the messages of the plans, in order: content, sender and receiver. Raises like ``plans``."""
         return self.checked(name, ranks, size)[1]
 
     def checked(self, name: str, ranks: int, size: Size) -> tuple[tuple[Plan, ...], tuple[agreement.Message, ...]]:
-        """Plans and messages. Raises as ``plans``."""
+        """Return plans and messages. Raises like ``plans``."""
         rung = self[name]
         if rung.alone and ranks != 1:
             raise Refused(f"{self.name} '{name}' runs on one rank, not on {ranks}")
@@ -143,16 +143,17 @@ class SharedLadder(Rungs):
         return plans, agreement.check(plans, [self.arrays(name, place, size) for place in places(ranks)])
 
     def path(self, name: str) -> Path:
-        """The CUDA file of a rung."""
+        """Return the CUDA file of a rung."""
         return (self.folder / self[name].source).resolve()
 
     def options(self, name: str) -> tuple[str, ...]:
-        """The compiler's options of a rung."""
+        """Return the compiler's options of a rung."""
         arch = self[name].arch
         return (*_STANDARD, *self[name].options, *((f"-arch={arch}",) if arch else ()))
 
     def sha256(self, name: str, ranks: int, size: Size) -> str:
-        """The hash of what is measured: code, options, and the plans of all ranks, by the rule of ``identity``."""
+        """Return the hash of what is measured: code, options, and the plans of all ranks, by the rule of
+        ``identity``."""
         steps = [
             {"kernel": "", "args": [], **as_json(step), "rank": rank}
             for rank, plan in enumerate(self.plans(name, ranks, size))
@@ -167,7 +168,7 @@ class SharedLadder(Rungs):
         return identity.sha256(expand_includes(self.path(name)), how, steps, own)
 
     def launch_json(self, name: str, ranks: int, size: Size) -> dict[str, Any]:
-        """What a record says of the launches: rank 0's first kernel, the options, and how many steps each rank has."""
+        """Describe the launches for a record: rank 0's first kernel, the options, and how many steps each rank has."""
         plans = self.plans(name, ranks, size)
         first = next((step.launch.as_json() for step in plans[0] if isinstance(step, Compute)), {})
         rung = self[name]

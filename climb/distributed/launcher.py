@@ -27,10 +27,11 @@ from typing import Any
 from climb import paths
 from climb.distributed.rank import STATUS
 
-#: After a rank has failed, how long the others may take to say what they make of it, in seconds.
+#: Seconds that the other ranks may still take to report after a rank has failed.
 GRACE = 2.0
-#: If a rank says that it waits, and is not heard of for so long, the run hangs. A rank gives up by itself before that,
-#: unless the call in which it waits does not return; one that says it is more patient is given ``GRACE`` more.
+#: If a rank says that it waits, and is silent for this many seconds, the run hangs. A rank gives up by itself before
+#: that, unless the call in which it waits does not return; one that says it is more patient gets ``GRACE`` seconds
+#: more.
 SILENCE = 25.0
 _POLL = 0.1
 
@@ -43,10 +44,10 @@ def launch(
     silence: float = SILENCE,
     processes: bool = False,
 ) -> int:
-    """Run a program as so many ranks. Returns the exit status of the first rank that failed, or 0.
+    """Run a program on this number of ranks. Returns the exit status of the first rank that failed, or 0.
 
     ``program`` is a file, or with ``module`` the name of a module. ``silence``: seconds without a sign of life after
-    which a rank hangs. ``processes``: start a process for each rank even where there is no GPU for it.
+    which a rank hangs. ``processes``: start a process for each rank even without a GPU for each.
     """
     if not processes and _emulated():
         return _threads(ranks, module, program, list(arguments))
@@ -67,7 +68,7 @@ def _emulated() -> bool:
 
 @contextlib.contextmanager
 def _ranks(command: list[str], ranks: int) -> Iterator[tuple[list[subprocess.Popen], Path]]:
-    """Start all ranks; whatever happens, none is left at the end."""
+    """Start all ranks; end them all, whatever happens."""
     processes: list[subprocess.Popen] = []
     with tempfile.TemporaryDirectory(prefix="climb-ranks-") as folder:
         variables = {
@@ -78,7 +79,8 @@ def _ranks(command: list[str], ranks: int) -> Iterator[tuple[list[subprocess.Pop
             # A process that is given a file looks for modules beside that file, not where this one found climb.
             "PYTHONPATH": os.pathsep.join(filter(None, (str(paths.PACKAGE.parent), os.environ.get("PYTHONPATH")))),
             STATUS: folder,
-            # NVLink multicast (NVLS) reserves resources of the whole host; a reader who owns the host may turn it on.
+            # NVLink multicast (NVLS) reserves resources of the whole host; a reader with a host of their own may turn
+            # it on.
             "NCCL_NVLS_ENABLE": os.environ.get("NCCL_NVLS_ENABLE", "0"),
         }
         try:
@@ -95,7 +97,7 @@ def _ranks(command: list[str], ranks: int) -> Iterator[tuple[list[subprocess.Pop
 
 
 def _free_port() -> int:
-    """A port that is free now; ranks take it a moment later."""
+    """Return a port that is free now; ranks take it a moment later."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
@@ -123,7 +125,7 @@ def _let_finish(processes: list[subprocess.Popen]) -> None:
 
 
 def _said(folder: Path) -> dict[int, dict[str, Any]]:
-    """What each rank said last, by rank."""
+    """Return the last message of each rank, by rank."""
     return {int(path.stem): json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
 
 
@@ -136,7 +138,7 @@ def _limit(said: dict[str, Any], silence: float) -> float:
 
 
 def _report(processes: list[subprocess.Popen], folder: Path, first: int | None) -> int:
-    """Say what became of each rank, and return the exit status."""
+    """Report how each rank ended, and return the exit status."""
     said = _said(folder)
     waits = {rank for rank, one in said.items() if one["waits"]}
     running = [rank for rank, process in enumerate(processes) if process.poll() is None and rank not in waits]

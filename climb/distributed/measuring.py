@@ -2,9 +2,9 @@
 
 In the regime *cold* a sample begins with a clean L2 cache on every GPU. A kernel then holds each stream back until the
 host has issued the whole plan, and a barrier lets all GPUs begin together, so no time of the host is in the sample. In
-the regime *batch* runs follow each other without either, and one number is their mean: if the host takes longer to
-issue a plan than the GPUs to carry it out, that is what it shows. Each rank times its part with events, and a sample is
-the largest time of any rank.
+the regime *batch* runs follow each other without either, and the result is their mean: if the host takes longer to
+issue a plan than the GPUs to carry it out, the mean shows the host's time. Each rank times its part with events, and a
+sample is the largest time of any rank.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from climb.distributed.rank import Rank
 from climb.distributed.recorded import ALONE
 from climb.distributed.running import allocate, check
 
-#: How many times a plan runs before it is sampled, and samples; runs of a batch.
+#: The runs of a plan before it is sampled, the samples, and the runs of a batch.
 WARM, SAMPLES, BATCH = 3, 20, 20
-#: How long the kernel holds a stream back before a cold sample, in nanoseconds.
+#: The time for which the kernel holds a stream back before a cold sample, in nanoseconds.
 HELD_NS = 2_000_000
 #: More elements than this are not compared one by one with float64, but bit by bit with one GPU's (``Measurer``).
 MANY = 1 << 25
@@ -43,9 +43,9 @@ _HOW: dict[str, dict[str, Any]] = {
 
 
 def _difference(outputs: Any, whole: Any, same_bits: bool) -> float:
-    """The largest difference between outputs and those of one GPU, relative to the largest of those; NaN counts.
+    """Return the largest difference between outputs and those of one GPU, relative to the largest of those; NaN counts.
 
-    Where the bits must be the same, any difference is infinite.
+    If the bits must be the same, any difference is infinite.
     """
     if same_bits:
         return 0.0 if bool(cp.array_equal(outputs, whole)) else float("inf")
@@ -54,7 +54,7 @@ def _difference(outputs: Any, whole: Any, same_bits: bool) -> float:
 
 @dataclass(frozen=True)
 class Timed:
-    """The points of a rung at a size, cold first, and the timeline of its steps on rank 0 where one was asked for."""
+    """The points of a rung at a size, cold first, and the timeline of its steps on rank 0 if one was requested."""
 
     points: tuple[Point, ...]
     timeline: list[tuple[str, str, str, float, float]]
@@ -63,11 +63,11 @@ class Timed:
 class Measurer:
     """Measures rungs of one ladder on this rank, together with the others, which make the same calls.
 
-    Every rung is verified first: each rank compares its outputs with the reference. Where those are too many
-    (``MANY``), and the problem can say what ``spots`` of the whole output must be, every rank runs the whole problem by
-    itself, compares those spots with float64, and then requires that its outputs of each rung have the same bits, or
-    differ by no more than the tolerance if the problem says that cutting it changes how sums round. The error of a
-    record is then at most what it says: that of the spots, and the largest difference.
+    Every rung is verified first: each rank compares its outputs with the reference. If there are too many (``MANY``),
+    and the problem gives ``spots`` of the whole output, every rank runs the whole problem by itself, compares those
+    spots with float64, and then requires that its outputs of each rung have the same bits, or differ by no more than
+    the tolerance if the problem says that cutting it changes how sums round. The error of a record is then at most what
+    it says: that of the spots, and the largest difference.
     """
 
     def __init__(self, ladder: SharedLadder, rank: Rank, samples: int = SAMPLES) -> None:
@@ -77,7 +77,7 @@ class Measurer:
         self._known: dict[Any, Any] = {}
 
     def measure(self, name: str, size: Size, timeline: bool = False) -> Timed | None:
-        """Verify a rung and sample it. Returns None on a rank that has no part in it, and where it refuses the size.
+        """Verify a rung and sample it. Returns None on a rank that has no part in it, and if it refuses the size.
 
         Raises WrongResult on the rank whose outputs are wrong.
         """
@@ -118,7 +118,7 @@ class Measurer:
         return self.ladder.problem.spots is not None and self.ladder.problem.bytes(size) > 4 * MANY
 
     def _verify(self, name: str, place: Place, size: Size, arrays: dict[str, Any]) -> float:
-        """The error of this rank's outputs. Raises WrongResult."""
+        """Return the error of this rank's outputs. Raises WrongResult."""
         if not self._has_spots(size):
             return check(self.ladder, name, place, size, arrays, self._reference(name, place, size))
         worst = 0.0
@@ -133,7 +133,7 @@ class Measurer:
         return self._known["error"] + worst
 
     def _whole(self, size: Size) -> dict[str, Any]:
-        """The whole outputs, computed on this GPU alone, whose spots agree with float64."""
+        """Return the whole outputs, computed on this GPU alone, whose spots agree with float64."""
         key = ("whole", tuple(size.items()))
         if key not in self._known:
             place, problem, inputs = Place(0, 1), self.ladder.problem, self._inputs(size)
@@ -148,7 +148,8 @@ class Measurer:
         return self._known[key]
 
     def _check_again(self, name: str, arrays: dict[str, Any], verified: dict[str, Any]) -> None:
-        """Compare what the last sample left with the verified outputs: plans and kernels give the same bits each time.
+        """Compare the outputs of the last sample with the verified ones: plans and kernels give the same bits each
+        time.
 
         Raises WrongResult.
         """
@@ -190,7 +191,7 @@ class Measurer:
                 yield cp.cuda.get_elapsed_time(start, stop) * 1e-3
 
     def _batch(self, run: Execution, rank: Rank) -> float:
-        """The mean of runs that follow each other, in seconds."""
+        """Return the mean time of runs that follow each other, in seconds."""
         start, stop = cp.cuda.Event(), cp.cuda.Event()
         rank.barrier(run.stream)
         rank.wait(run.stream, "a batch")

@@ -1,8 +1,8 @@
-"""What several GPUs should take: latency and bandwidth of messages, and how much of a message hides behind work.
+"""A model of the time on several GPUs: latency and bandwidth of messages, and how much of a message hides behind work.
 
 A message of n bytes takes ``latency + n / bandwidth`` (the postal model with a rate; Hockney, "The communication
-challenge for MPP", 1994). A slab of convolution takes a time that grows with its planes. From both, and from one GPU's
-times, follow the times of any number of GPUs; those that nobody has measured are predictions.
+challenge for MPP", 1994). A slab of convolution takes a time that grows with its planes. Together with one GPU's times,
+these give the times of any number of GPUs; times that have not been measured are predictions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from climb.bench.records import Point, Record
 
 @dataclass(frozen=True)
 class Link:
-    """How long a message takes: ``latency_s`` in seconds, ``bytes_per_s`` of one direction."""
+    """The speed of a link: ``latency_s`` in seconds, ``bytes_per_s`` of one direction."""
 
     latency_s: float
     bytes_per_s: float
 
     def time(self, nbytes: float) -> float:
-        """Seconds that a message of so many bytes takes."""
+        """Time in seconds to send a message of this size."""
         return self.latency_s + nbytes / self.bytes_per_s
 
     @property
@@ -33,7 +33,7 @@ class Link:
 
 
 def fit(samples: Iterable[tuple[float, float]]) -> Link:
-    """The latency and bandwidth that fit pairs (bytes, seconds) best: least squares of the relative errors.
+    """Fit latency and bandwidth to pairs (bytes, seconds): least squares of the relative errors.
 
     Raises ValueError for fewer than two sizes, or for times that no such line describes.
     """
@@ -49,12 +49,12 @@ def fit(samples: Iterable[tuple[float, float]]) -> Link:
 
 
 def link_of(record: Record, rung: str) -> Link:
-    """The link as one rung of the ladder ``exchange`` sees it."""
+    """Return the link as one rung of the ladder ``exchange`` sees it."""
     return fit((point.bytes, point.median_s) for point in record.points if (point.name, point.regime) == (rung, "cold"))
 
 
 def worst_error(link: Link, samples: Iterable[tuple[float, float]]) -> float:
-    """The largest deviation of the line from a time, relative to the time."""
+    """Return the largest deviation of the line from a time, relative to the time."""
     return max(abs(link.time(nbytes) / seconds - 1) for nbytes, seconds in samples)
 
 
@@ -67,19 +67,20 @@ class Slabs:
     plane_bytes: int
 
     def compute(self, planes: float) -> float:
-        """Seconds that one GPU takes for so many planes."""
+        """Time in seconds of one GPU for this number of planes."""
         return self.fixed_s + planes * self.plane_s if planes > 0 else 0.0
 
     def exchanged(self, planes: int, ranks: int, radius: int, link: Link) -> float:
-        """Exchange, then compute. An inner slab sends to both sides at once, over a link for each direction of which
-        both messages share the bandwidth."""
+        """Time in seconds to exchange, then compute. An inner slab sends to both sides at once, over a link for each
+        direction whose bandwidth both messages share."""
         if ranks == 1:
             return self.compute(planes)
         sides = 1 if ranks == 2 else 2
         return link.time(sides * radius * self.plane_bytes) + self.compute(planes / ranks)
 
     def overlapped(self, planes: int, ranks: int, radius: int, link: Link) -> float:
-        """The interior while halos travel; the boundary beside it, or after the halos if those take longer."""
+        """Time in seconds to compute the interior while halos travel, then the boundary as soon as the halos have
+        arrived."""
         if ranks == 1:
             return self.compute(planes)
         sides = 1 if ranks == 2 else 2
@@ -89,7 +90,7 @@ class Slabs:
 
 
 def slabs_of(points: Sequence[Point], plane_bytes: int) -> Slabs:
-    """The line through one GPU's times by planes; a fixed part below zero is taken as zero.
+    """Fit the line through one GPU's times by planes; a fixed part below zero is taken as zero.
 
     Raises ValueError for fewer than two points.
     """

@@ -1,4 +1,4 @@
-"""Run the rungs of a shared ladder on the stand-in and say what came of each: in this process, or beside a GPU's.
+"""Run the rungs of a shared ladder on the stand-in and return their outcomes: in this process, or beside a GPU's.
 
 A process that uses a GPU has no stand-in, and a reader's machine may have one GPU; there a child process runs the ranks
 without one: ``python -m climb.distributed.outcomes NAME SIZE RANKS``, with JSON on standard output.
@@ -21,7 +21,8 @@ from climb.distributed.running import Outcome, run
 
 
 def outcomes(ladder: SharedLadder, size: Mapping[str, Any], ranks: int = 2, order: str = "late") -> list[Outcome]:
-    """What came of each rung that takes the size, on so many ranks, in their order. Raises what ``run`` raises."""
+    """Run each rung that takes the size, on this number of ranks, and return the outcomes in their order. Raises like
+    ``run``."""
     if backend == "emulator":
         return [run(ladder, name, size, ranks, order=order) for name in taken(ladder, size, ranks)]  # type: ignore[arg-type]
     command = [
@@ -41,7 +42,7 @@ def outcomes(ladder: SharedLadder, size: Mapping[str, Any], ranks: int = 2, orde
 
 
 def taken(ladder: SharedLadder, size: Mapping[str, Any], ranks: int) -> list[str]:
-    """The rungs that take a size on so many GPUs."""
+    """List the rungs that take a size on this number of GPUs."""
     return [rung.name for rung in ladder.rungs if rung.requires(size, ladder.ranks(rung.name, ranks)) is None]
 
 

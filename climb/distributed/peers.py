@@ -10,14 +10,14 @@ import numpy as np
 from climb.bench.cuda import backend, cp
 from climb.distributed.rank import Rank
 
-#: The driver takes small allocations out of blocks of this size, and a handle is of a whole block: arrays that are
-#: mapped get blocks of their own.
+#: The driver takes small allocations out of blocks of this size, and a handle refers to a whole block: arrays that are
+#: mapped get their own blocks.
 BLOCK = 2 << 20
 _HANDLE = 64
 
 
 def shareable(shape: tuple[int, ...], dtype: str) -> Any:
-    """A new array that other ranks can map: an allocation of its own, in whole blocks, not from CuPy's pool."""
+    """Allocate a new array that other ranks can map: a separate allocation, in whole blocks, not from CuPy's pool."""
     count = int(np.prod(shape, dtype=np.int64))
     nbytes = count * np.dtype(dtype).itemsize
     if backend == "emulator":
@@ -27,7 +27,7 @@ def shareable(shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def map_peers(rank: Rank, arrays: Mapping[str, Any], stream: Any) -> dict[tuple[str, int], Any]:
-    """The arrays of all other ranks by name and rank, mapped into this rank's memory.
+    """Return the arrays of all other ranks by name and rank, mapped into this rank's memory.
 
     All ranks call it, with arrays of the same names, in one order, made by :func:`shareable`. Shapes may differ; the
     arrays are then seen in one dimension.
@@ -54,7 +54,7 @@ def map_peers(rank: Rank, arrays: Mapping[str, Any], stream: Any) -> dict[tuple[
 
 
 def unmap(rank: Rank, mapped: Mapping[tuple[str, int], Any], stream: Any) -> None:
-    """Unmap what ``map_peers`` gave. All ranks call it; after it, each may free its own arrays."""
+    """Unmap the arrays from ``map_peers``. All ranks call it; after it, each may free its own arrays."""
     if rank.comm is None or not mapped:
         return
     for array in mapped.values():

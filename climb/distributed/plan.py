@@ -1,4 +1,4 @@
-"""What a rank does, as data: steps on streams, and messages between ranks.
+"""The work of a rank as data: steps on streams, and messages between ranks.
 
 Steps on one stream run in their order; steps on two streams run in any order, unless an :class:`After` says which
 waits. Extents are in elements.
@@ -19,7 +19,7 @@ STREAMS = (COMPUTE, MESSAGES)
 
 @dataclass(frozen=True)
 class Place:
-    """Which rank of how many. Raises ValueError for a rank that is not one of them."""
+    """The number of a rank, and the number of ranks. Raises ValueError for a rank that is not one of them."""
 
     rank: int
     ranks: int
@@ -29,12 +29,12 @@ class Place:
             raise ValueError(f"rank {self.rank} of {self.ranks}")
 
     def share(self, total: int) -> range:
-        """This rank's part of ``total`` things: consecutive, and no two ranks' parts differ by more than one."""
+        """Return this rank's part of ``total`` things: consecutive, and no two ranks' parts differ by more than one."""
         return range(total * self.rank // self.ranks, total * (self.rank + 1) // self.ranks)
 
 
 def places(ranks: int) -> tuple[Place, ...]:
-    """The places of all ranks."""
+    """Return the places of all ranks."""
     return tuple(Place(rank, ranks) for rank in range(ranks))
 
 
@@ -65,7 +65,7 @@ class Peer:
 class Boxes:
     """A tensor map of a part, as an argument of a kernel that has the copy engine bring boxes of it.
 
-    The part, of this rank or of another, is taken as a tensor of ``shape``; what lies outside is read as zeros.
+    The part, of this rank or of another, is taken as a tensor of ``shape``; elements outside are read as zeros.
     """
 
     part: Part
@@ -128,7 +128,8 @@ class Exchange:
 class Collective:
     """An operation of all ranks: ``allReduce``, ``reduceScatter`` (both sums), ``allGather`` or ``broadcast``.
 
-    ``count`` is NCCL's: of an all-gather what each rank gives, of a reduce-scatter what each rank gets.
+    ``count`` is NCCL's: for an all-gather the elements that each rank gives, for a reduce-scatter those that each rank
+    gets.
     """
 
     kind: str
@@ -144,7 +145,7 @@ class Collective:
 
 @dataclass(frozen=True)
 class Barrier:
-    """All ranks come here before any goes on: an all-reduce of one element."""
+    """All ranks must reach this before any goes on: an all-reduce of one element."""
 
     stream: str = MESSAGES
 
@@ -164,19 +165,19 @@ Arrays = Mapping[str, tuple[tuple[int, ...], str]]
 
 
 def talks(step: Step) -> bool:
-    """Whether a step is one that other ranks take part in."""
+    """Return whether other ranks take part in a step."""
     return isinstance(step, Exchange | Collective | Barrier)
 
 
 def kind_of(step: Step) -> str:
-    """The label of an exchange, the operation of a collective step; of any other step, what it is."""
+    """Return the label of an exchange, or the operation of a collective step; for any other step, its kind."""
     return step.label if isinstance(step, Exchange) else getattr(step, "kind", type(step).__name__.lower())
 
 
 def needs(plan: Plan) -> list[set[int]]:
-    """For each step, the steps that must end before it: of its stream, and those that an :class:`After` names.
+    """Return, for each step, the steps that must end before it: of its stream, and those that an :class:`After` names.
 
-    Operations between ranks keep their order too, on whatever stream: NCCL wants them in one order on all ranks.
+    Operations between ranks keep their order too, on any stream: NCCL requires the same order on all ranks.
     """
     last: dict[str, set[int]] = {stream: set() for stream in STREAMS}
     talked: int | None = None
@@ -194,7 +195,7 @@ def needs(plan: Plan) -> list[set[int]]:
 
 
 def parts(step: Step) -> Iterable[Part]:
-    """The parts of this rank's arrays that a step names."""
+    """Return the parts of this rank's arrays that a step names."""
     if isinstance(step, Compute):
         own = [arg.part for arg in step.launch.args if isinstance(arg, Boxes) and arg.rank is None]
         return [*(arg for arg in step.launch.args if isinstance(arg, Part)), *own]
@@ -208,7 +209,7 @@ def parts(step: Step) -> Iterable[Part]:
 
 
 def distant_parts(step: Step) -> Iterable[tuple[int, Part]]:
-    """The parts of other ranks' arrays that a step names, with their ranks."""
+    """Return the parts of other ranks' arrays that a step names, with their ranks."""
     if isinstance(step, Compute):
         boxes = [arg for arg in step.launch.args if isinstance(arg, Boxes)]
         return [(arg.rank, arg.part) for arg in boxes if arg.rank is not None]
@@ -216,7 +217,7 @@ def distant_parts(step: Step) -> Iterable[tuple[int, Part]]:
 
 
 def as_json(step: Step) -> dict[str, Any]:
-    """A step as records and the hash of a measured rung hold it."""
+    """Return a step in the form that records and the hash of a measured rung hold."""
     if isinstance(step, Compute):
         return {"step": "compute", "stream": step.stream, **step.launch.as_json()}
     if isinstance(step, Exchange):

@@ -19,22 +19,22 @@ from climb.distributed.plan import Place
 from climb.distributed.rendezvous import PATIENCE, meet
 
 if backend == "cupy":
-    importlib.import_module("cupy.cuda.nccl")  # CuPy loads NCCL only when it is asked for by name
+    importlib.import_module("cupy.cuda.nccl")  # CuPy loads NCCL only if it is imported by name
 
-#: The folder in which ranks say what they do, for the process that watches them; unset where nobody watches.
+#: The folder in which ranks publish their status for the watching process; unset without one.
 STATUS = "CLIMB_STATUS"
 
 
 class RankTimeout(RuntimeError):
-    """Another rank did not do its part in time; the message says in what."""
+    """Another rank did not do its part in time; the message names the operation."""
 
 
 class NoNccl(RuntimeError):
-    """CuPy finds no NCCL; the message says what installs it."""
+    """CuPy finds no NCCL; the message says how to install it."""
 
 
 class TooFewGpus(RuntimeError):
-    """There are more ranks on this host than GPUs, and NCCL wants a GPU for each."""
+    """There are more ranks on this host than GPUs, but NCCL needs a GPU for each."""
 
 
 @dataclass
@@ -61,11 +61,12 @@ class Rank:
                     self.comm.abort()
                 raise RankTimeout(f"rank {self.place.rank} waited {self.patience:.0f} s for the others in: {what}")
             time.sleep(0)
-        stream.synchronize()  # raises what a kernel did wrong
+        stream.synchronize()  # raises the errors of a kernel
         self.says(what)
 
     def barrier(self, stream: Any) -> None:
-        """Enqueue a barrier: the stream goes on when all ranks' have come here. Nothing for a rank by itself."""
+        """Enqueue a barrier: the stream goes on when all ranks' streams have reached it. It does nothing for a rank by
+        itself."""
         if self.comm is None:
             return
         if self._flag is None:
@@ -74,7 +75,7 @@ class Rank:
         self.comm.allReduce(at, at, 1, nccl.NCCL_FLOAT32, nccl.NCCL_SUM, stream.ptr)
 
     def largest(self, values: Any, stream: Any) -> Any:
-        """The largest of each value over all ranks: ``values`` is a NumPy array of float64."""
+        """Return the largest of each value over all ranks: ``values`` is a NumPy array of float64."""
         if self.comm is None:
             return values
         nccl, own = cp.cuda.nccl, cp.asarray(values)
@@ -85,7 +86,7 @@ class Rank:
         return cp.asnumpy(own)
 
     def says(self, what: str, waits: bool = False) -> None:
-        """Leave word of what this rank does, for whoever watches it."""
+        """Publish this rank's status for the watching process."""
         folder = os.environ.get(STATUS)
         if folder and backend != "emulator":
             path = Path(folder) / f"{self.place.rank}.json"
@@ -133,7 +134,7 @@ def _from_json(given: Any) -> Any:
 
 
 def _in_process() -> Rank:
-    """The rank of the calling thread; a process without ranks is the only one."""
+    """Return the rank of the calling thread; a process without ranks is the only one."""
     from climb.fake_cupy import ranks
 
     conductor = ranks.conductor()

@@ -25,7 +25,7 @@ from climb.distributed.rank import Rank, connect
 from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.distributed.timelines import Timeline, TimelineRecord, TimelineStep, timeline_path
 
-#: How long a rank waits for another, which may still compute a reference.
+#: The seconds that a rank waits for another, which may still compute a reference.
 PATIENCE = 120.0
 
 
@@ -65,14 +65,14 @@ def measure(ladder: SharedLadder, rank: Rank, rungs: Sequence[str], sizes: Seque
 
 
 def device_block(gpus: int) -> dict[str, Any]:
-    """The ``device`` of a record of several GPUs."""
+    """Return the ``device`` of a record of several GPUs."""
     version = cp.cuda.nccl.get_version()
     nccl = f"{version // 10000}.{version % 10000 // 100}.{version % 100}"
     return {**hardware.device_block(), "gpus": gpus, "link": link(), "nccl": nccl}
 
 
 def link() -> str:
-    """What connects GPU 0 and GPU 1, as nvidia-smi names it: ``NV18`` are 18 links of NVLink; "" where unknown."""
+    """Name the connection of GPU 0 and GPU 1 as nvidia-smi does: ``NV18`` are 18 links of NVLink; "" if unknown."""
     text = hardware.output("nvidia-smi", "topo", "-m") or ""
     for line in text.splitlines():
         words = line.replace("\x1b[4m", "").replace("\x1b[0m", "").split()
@@ -82,7 +82,7 @@ def link() -> str:
 
 
 def folder_name(device: dict[str, Any]) -> str:
-    """The folder of records: ``nvidia-h200-x2``."""
+    """Return the name of the folder of records: ``nvidia-h200-x2``."""
     return hardware.gpu_slug(device["name"], device["gpus"])
 
 

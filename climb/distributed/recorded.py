@@ -1,4 +1,4 @@
-"""The records of shared ladders: which there are, whether they belong to the plans of today, and a table of them."""
+"""The records of shared ladders: the existing ones, the check that they fit today's plans, and a table of them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from climb.distributed.ladder import SharedLadder
 from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.distributed.timelines import TimelineRecord, timeline_path
 
-#: Whose records the book shows.
+#: The folder of the records that the book shows.
 BOOK_GPUS = "nvidia-h200-x2"
 #: The rung that runs on one GPU, to which the others are compared.
 ALONE = "one_gpu"
 
 
 def shared_record(name: str, gpus: str = BOOK_GPUS, folder: Path | None = None) -> Record | None:
-    """The record of a ladder on these GPUs; None where there is none. Raises RecordError."""
+    """Return the record of a ladder on these GPUs; None if there is none. Raises RecordError."""
     return records.find_record(name, folder=folder or records.RECORDS / gpus)
 
 
 def shared_timelines(name: str, gpus: str = BOOK_GPUS, folder: Path | None = None) -> TimelineRecord | None:
-    """The timelines of a ladder's rungs on these GPUs; None where there are none. Raises RecordError."""
+    """Return the timelines of a ladder's rungs on these GPUs; None if there are none. Raises RecordError."""
     path = timeline_path(name, folder or records.RECORDS / gpus)
     return records.load(path, TimelineRecord) if path.exists() else None
 
 
 def expected(ladder: SharedLadder) -> list[tuple[str, int, Size]]:
-    """What a whole record holds: each rung, on how many GPUs, at each headline size that it takes."""
+    """List the points of a complete record: each rung, with its number of GPUs, at each headline size that it takes."""
     found = []
     for size in ladder.problem.headline:
         for rung in ladder.rungs:
@@ -41,7 +41,7 @@ def expected(ladder: SharedLadder) -> list[tuple[str, int, Size]]:
 
 
 def pending_points(ladder: SharedLadder, record: Record | None) -> list[str]:
-    """The rungs and sizes that the record lacks, one text each."""
+    """List the rungs and sizes that the record lacks, one text each."""
     return [
         f"{name} at {size_label(size)}"
         for name, _, size in expected(ladder)
@@ -50,7 +50,7 @@ def pending_points(ladder: SharedLadder, record: Record | None) -> list[str]:
 
 
 def stale_points(ladder: SharedLadder, record: Record) -> list[str]:
-    """The points of a record that measured something else than today's plans, one text each."""
+    """List the points of a record that were measured on something other than today's plans, one text each."""
     known = set(ladder.names)
     return [
         f"{point.name} at {size_label(point.size)}"
@@ -60,7 +60,7 @@ def stale_points(ladder: SharedLadder, record: Record) -> list[str]:
 
 
 def problems(folder: Path) -> list[str]:
-    """What is wrong with a folder of records of several GPUs, a line each; empty where nothing is."""
+    """List the problems of a folder of records of several GPUs, one line each; empty if there are none."""
     found = []
     for name in records.recorded(folder):
         if name not in shared_ladder_names():
@@ -78,13 +78,14 @@ def problems(folder: Path) -> list[str]:
 
 
 def speedup(record: Record, point: Point) -> float | None:
-    """How many times faster a point is than one GPU at the same size; None where one GPU was not measured."""
+    """Return how many times faster a point is than one GPU at the same size; None if one GPU was not measured."""
     alone = record.find(ALONE, point.size, "cold")
     return alone.median_s / point.median_s if alone else None
 
 
 def table(gpus: str = BOOK_GPUS, folder: Path | None = None) -> str:
-    """All records as a Markdown table: for each ladder and size the fastest rung, and its speed-up over one GPU."""
+    """Format all records as a Markdown table: for each ladder and size the fastest rung, and its speed-up over one
+    GPU."""
     lines = ["| ladder | size | best rung | time | one GPU | speed-up | record |", "|---|---|---|---:|---:|---:|---|"]
     for name in shared_ladder_names():
         ladder, record = load_shared_ladder(name), shared_record(name, gpus, folder)

@@ -9,19 +9,19 @@ from climb import paths
 from climb.bench.registry import UnknownLadder
 from climb.distributed.ladder import SharedLadder
 
-#: What such a module calls its ladder; the ladders of one GPU are called ``ladder``.
+#: The variable of such a module that holds its ladder; the ladders of one GPU are called ``ladder``.
 NAME = "shared_ladder"
 
 
 @cache
 def shared_ladder_names() -> tuple[str, ...]:
-    """Their names, in alphabetical order, without importing them."""
+    """Return their names, in alphabetical order, without importing them."""
     found = paths.KERNELS.glob("*/*/__init__.py")
     return tuple(sorted(f.parent.name for f in found if f"\n{NAME} = " in f.read_text(encoding="utf-8")))
 
 
 def load_shared_ladder(name: str) -> SharedLadder:
-    """The ladder of that name. Raises UnknownLadder."""
+    """Return the ladder of that name. Raises UnknownLadder."""
     if name not in shared_ladder_names():
         known = ", ".join(shared_ladder_names())
         raise UnknownLadder(f"no ladder '{name}' over several GPUs; there are {known}")

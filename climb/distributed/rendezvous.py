@@ -1,6 +1,6 @@
 """Ranks that are processes find each other: rank 0 tells the others the identity of NCCL's communicator.
 
-Before that, every rank says what it is about to run. If they do not all run the same, all of them refuse before the
+Before that, every rank names the program that it is about to run. If the programs differ, all ranks refuse before the
 first message. Standard library sockets (``multiprocessing.connection``) carry these few bytes, as JSON; everything
 after them is NCCL's.
 """
@@ -16,16 +16,17 @@ from typing import Any
 
 from climb.distributed.environment import Started
 
-#: How long a rank waits for the others, in seconds.
+#: The seconds that a rank waits for the others.
 PATIENCE = 20.0
 
 
 class Unmatched(RuntimeError):
-    """The ranks do not run the same thing, or one of them did not come; the message names them."""
+    """The ranks do not run the same thing, or one of them did not arrive; the message names them."""
 
 
 def meet(started: Started, what: dict[str, Any], make: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """Return on every rank what ``make()`` returns on rank 0 (JSON), once all ranks have come with the same ``what``.
+    """Return on every rank the result of ``make()`` on rank 0 (JSON), once all ranks have arrived with the same
+    ``what``.
 
     Raises :class:`Unmatched` on every rank.
     """
@@ -41,7 +42,7 @@ def meet(started: Started, what: dict[str, Any], make: Callable[[], Any], patien
 
 
 def _key() -> bytes:
-    """What keeps other users' processes out: the job's name where there is one."""
+    """Return the key that keeps other users' processes out: the job's name if there is one."""
     return (os.environ.get("CLIMB_JOB") or os.environ.get("SLURM_JOB_ID") or "climb").encode()
 
 
@@ -83,7 +84,7 @@ def _refusal(found: dict[int, dict[str, Any]], ranks: int, patience: float) -> s
 
 
 def _ask(started: Started, mine: dict[str, Any], patience: float) -> dict[str, Any]:
-    deadline = time.monotonic() + patience + 2  # rank 0 decides first who is missing
+    deadline = time.monotonic() + patience + 2  # rank 0 is the first to decide which ranks are missing
     while True:
         try:
             with Client((started.host, started.port), authkey=_key()) as host:

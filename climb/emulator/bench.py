@@ -1,8 +1,8 @@
-"""How fast the emulator is with counters on, in thread-instructions per second; `climb speed` prints it.
+"""The emulator's speed with counters on, in thread-instructions per second; `climb speed` prints it.
 
-Each kernel is launched once to warm up, then three times in one process and three times in as many as launches use
-(`execution.workers`); the best of each is shown, with the time until a kernel is ready that was translated before: to
-load and link it.
+Each kernel is launched once to warm up, then three times in one process and three times in the number of processes that
+launches use (`execution.workers`). The best of each is shown, with the time to load and link a kernel that was
+translated before.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None
 
 
 def best_launch(launch: Callable[[], Counters]) -> tuple[float, int]:
-    """The shortest of three launches after one more, in seconds, and the thread-instructions of each."""
+    """Return the shortest of three launches after a warm-up launch, in seconds, and the thread-instructions of each."""
     number, times = launch().thread_instructions, []
     for _ in range(3):
         start = time.perf_counter()
@@ -140,7 +140,7 @@ def main() -> None:
     compiled = compile_cuda(SOURCE, filename="bench.cu")
     rng = np.random.default_rng(0)
     processes = number_of_workers()
-    pool.start(processes - 1)  # what they take to start is no part of a launch
+    pool.start(processes - 1)  # their start-up time is not part of a launch
     columns = "".join(f"{f'{n} process' + 'es' * (n > 1):>14} {'M per s':>8}" for n in sorted({1, processes}))
     print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'thread instr. M':>16}{columns}")
     for case in CASES:

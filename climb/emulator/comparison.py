@@ -1,4 +1,4 @@
-"""Compare what a launch leaves behind under several schedules, bit by bit."""
+"""Compare the results of a launch under several schedules, bit by bit."""
 
 from __future__ import annotations
 

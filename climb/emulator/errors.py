@@ -27,11 +27,12 @@ class Where:
 
 
 class KernelWarning(UserWarning):
-    """What a kernel does that CUDA allows, and that is probably a mistake."""
+    """A warning about code that CUDA allows but that is probably a mistake."""
 
 
 class EmulatorError(Exception):
-    """The base of all errors about a kernel. `what` says what happened, `where` the place, `hint` what to look at.
+    """The base of all errors about a kernel. `what` says what happened, `where` gives the place, `hint` suggests where
+    to look.
 
     The details that subclasses list are attributes.
     """
@@ -49,7 +50,7 @@ class EmulatorError(Exception):
 
     @classmethod
     def at(cls, kernel: str, location: Location, sources: dict[str, list[str]], what: str) -> EmulatorError:
-        """An error about a place in the program rather than about lanes. `sources`: the lines of each file."""
+        """Make an error about a place in the program rather than about lanes. `sources`: the lines of each file."""
         lines = sources.get(location.file, ())
         text = lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""
         return cls(what, Where(kernel, location.file, location.line, text))
@@ -134,7 +135,7 @@ class PendingProduct(EmulatorError):
 
 
 class UnfencedProduct(EmulatorError):
-    """An asynchronous matrix product whose registers were written, and no wgmma.fence orders the two.
+    """An asynchronous matrix product whose registers were written without a wgmma.fence in between.
 
     Details: `other`, the place of the write; None if no fence precedes the first product.
     """
@@ -158,8 +159,8 @@ class BarrierDivergence(EmulatorError):
 class WarpMismatch(EmulatorError):
     """Lanes of a warp that should act together do not.
 
-    A mask names lanes that have left or are elsewhere, or it does not name the lane itself; or not all threads of a
-    warpgroup are there.
+    A mask names lanes that have left or are elsewhere, or it does not name the lane itself; or some threads of a
+    warpgroup are missing.
     """
 
     hint = "the mask of the _sync function against the lanes that can reach it, and returns before it"
@@ -178,7 +179,7 @@ class StackOverflow(EmulatorError):
 
 
 class BadCall(EmulatorError):
-    """A call through a pointer that holds no function, or one with another signature. Details: `address`."""
+    """A call through a pointer to no function, or to one with another signature. Details: `address`."""
 
     hint = "where the pointer was set; a pointer from the host must come from a __device__ variable of this module"
 
@@ -190,7 +191,7 @@ class BadFree(EmulatorError):
 
 
 class Deadlock(EndlessLoop):
-    """Threads wait for an mbarrier whose phase nothing can complete any more.
+    """Threads wait for an mbarrier whose phase can never complete.
 
     Details: `address` of the mbarrier, the `arrivals` and the transaction `nbytes` that its phase still waits for.
     """
@@ -214,7 +215,7 @@ class AsyncMisuse(EmulatorError):
 
 
 class MissingProxyFence(Race):
-    """The asynchronous proxy reads what ordinary stores have written, and no proxy fence orders the two."""
+    """The asynchronous proxy reads data written by ordinary stores, without a proxy fence in between."""
 
     hint = "fence.proxy.async in each thread that has written, before the barrier that lets the copy start"
 

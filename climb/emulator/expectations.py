@@ -1,4 +1,4 @@
-"""Expect something of a launch: for tests of kernels, in pytest or any other framework.
+"""Expectations about a launch: for tests of kernels, in pytest or any other framework.
 
 from climb.emulator import expect, run
 
@@ -24,7 +24,7 @@ from .running import Result
 
 SPACES = ("global", "shared", "local", "generic", "cluster", "matrix", "tma")
 ACTIONS = ("load", "store", "atomic")
-#: What an access counts, by the words after its kind.
+#: The counts of an access, by the words after its kind.
 UNITS = {
     "requests": "requests",
     "bytes": "bytes",
@@ -36,7 +36,7 @@ UNITS = {
     "lanes at a shared address": "same_address",
 }
 PER_REQUEST = " per request"
-#: What a launch counts as a whole.
+#: The counts of a launch as a whole.
 TOTALS = (
     "warp instructions",
     "thread instructions",
@@ -57,7 +57,7 @@ def expect(result: Result | Counters) -> Expectations:
 
 @dataclass(frozen=True)
 class Expectations:
-    """What a test can expect of the `counters` of a launch. Methods return the same object, so that calls chain.
+    """Expectations of a test on the `counters` of a launch. Methods return the same object, so that calls chain.
 
     Methods that take a `quantity` raise ValueError if there is none of that name, or no such `line`.
     """
@@ -100,7 +100,7 @@ class Expectations:
         return self.at_most(f"{kind} {unit}", self.value(f"{kind} ideal {unit}", line=line), line=line)
 
     def value(self, quantity: str, *, line: int | str | None = None) -> float:
-        """The quantity; 0 if the launch has no such access. NaN is a rate without requests."""
+        """Return the quantity; 0 if the launch has no such access. NaN is a rate without requests."""
         if quantity in TOTALS:
             return self._total(quantity, line)
         chosen = self._accesses(quantity, line)
@@ -171,7 +171,7 @@ def _at(one: object, line: int | str | None) -> bool:
 
 
 def _unit(quantity: str) -> str:
-    """The unit of a quantity of accesses. Raises ValueError for a quantity that there is not."""
+    """Return the unit of a quantity of accesses. Raises ValueError for an unknown quantity."""
     words = quantity.removesuffix(PER_REQUEST).split(maxsplit=2)
     if len(words) == 3 and words[0] in SPACES and words[1] in ACTIONS and words[2] in UNITS:
         return words[2]

@@ -127,7 +127,7 @@ def launch(
     max_steps: int = MAX_STEPS,
     checks: Iterable[str] | None = None,
 ) -> Result:
-    """As `run`, for source that is compiled already; `checks` of None are the current ones.
+    """Like `run`, for source that is compiled already; `checks` of None are the current ones.
 
     Without `compare`, the counters have no marks: the machine code is not compared with the PTX. With a `module` that
     was loaded from `compiled` before, the PTX is not parsed again, and its variables keep their values.
@@ -210,7 +210,7 @@ def _compared(
 
 
 def _marks(code: Code, kernel: str, compiled: Compiled) -> tuple[Mark, ...]:
-    """The marks of a kernel; none if the disassembler is missing."""
+    """Return the marks of a kernel; empty if the disassembler is missing."""
     try:
         return marks(code, disassemble(compiled, kernel))
     except ToolchainError:
@@ -218,7 +218,7 @@ def _marks(code: Code, kernel: str, compiled: Compiled) -> tuple[Mark, ...]:
 
 
 def _registers(compiled: Compiled, kernel: str) -> int:
-    """Registers per thread; 0 if the tools that read the cubin are missing."""
+    """Return the registers per thread; 0 if the tools that read the cubin are missing."""
     try:
         return resources(compiled, kernel).registers
     except ToolchainError:
@@ -226,7 +226,7 @@ def _registers(compiled: Compiled, kernel: str) -> int:
 
 
 def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
-    """The text, the file name, and the include directories. Raises FileNotFoundError."""
+    """Return the text, the file name, and the include directories. Raises FileNotFoundError."""
     if isinstance(source, Path) or (source.endswith((".cu", ".cuh", ".cpp")) and "\n" not in source):
         path = Path(source)
         if not path.is_file():
@@ -236,7 +236,7 @@ def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
 
 
 def only_kernel(compiled: Compiled) -> str:
-    """The lowered name of the only kernel. Raises ValueError, which lists the kernels if there are several."""
+    """Return the lowered name of the only kernel. Raises ValueError, which lists the kernels if there are several."""
     if len(compiled.kernels) == 1:
         return compiled.kernels[0]
     if not compiled.kernels:
@@ -246,14 +246,14 @@ def only_kernel(compiled: Compiled) -> str:
 
 
 def _plain(arg: object) -> object:
-    """An argument as an array, a number, bytes, or a struct."""
+    """Return an argument as an array, a number, bytes, or a struct."""
     if isinstance(arg, Tensor):
         return arg.array
     return np.uint64(arg.handle) if isinstance(arg, Texture) else arg
 
 
 def _upload_all(memory: DeviceMemory, arrays: Mapping[int | str, np.ndarray]) -> dict[int | str, Allocation]:
-    """An allocation for each array. An array that is passed twice gets only one."""
+    """Make an allocation for each array. An array that is passed twice gets only one."""
     out: dict[int | str, Allocation] = {}
     for position, array in arrays.items():
         for other in out:
@@ -269,7 +269,8 @@ def _upload_all(memory: DeviceMemory, arrays: Mapping[int | str, np.ndarray]) ->
 
 
 def _extent(array: np.ndarray) -> tuple[object, ...]:
-    """Where an array lies in memory: two arrays with the same extent are one array, perhaps with different dtypes."""
+    """Return the place of an array in memory: two arrays with the same extent are one array, perhaps with different
+    dtypes."""
     packed = (array.nbytes,) if array.flags.c_contiguous else (array.shape, array.strides)
     return (array.__array_interface__["data"][0], *packed)
 
@@ -300,7 +301,7 @@ def _fill(symbol: Allocation, value: np.ndarray) -> None:
 
 
 def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int, Allocation]) -> bytes:
-    """The bytes of an argument. Raises TypeError or ValueError, with its position."""
+    """Return the bytes of an argument. Raises TypeError or ValueError, with its position."""
     nbytes = parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
     where = f"argument {position}"
     if position in held:

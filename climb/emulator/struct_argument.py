@@ -33,11 +33,12 @@ class Struct:
                 yield from each.arrays(f"{name}.{key}")
 
     def pack(self, name: str, addresses: Mapping[str, int]) -> bytes:
-        """The bytes of the struct, with the device addresses of its arrays. Raises TypeError for an unknown member."""
+        """Return the bytes of the struct, with the device addresses of its arrays. Raises TypeError for an unknown
+        member."""
         return self._packed(name, addresses)[0]
 
     def _packed(self, name: str, addresses: Mapping[str, int]) -> tuple[bytes, int]:
-        """The bytes, and the alignment."""
+        """Return the bytes, and the alignment."""
         out, widest = b"", 1
         for key, each in self.members.items():
             data, align = _member(f"{name}.{key}", each, addresses)
@@ -47,7 +48,7 @@ class Struct:
 
 
 def _member(name: str, each: object, addresses: Mapping[str, int]) -> tuple[bytes, int]:
-    """The bytes of a member, and its alignment."""
+    """Return the bytes of a member, and its alignment."""
     if isinstance(each, np.ndarray):
         return struct.pack("<Q", addresses[name]), _POINTER
     if isinstance(each, Texture):

@@ -26,7 +26,7 @@ class Tensor:
     dtype: str | None = None
 
     def encode(self, address: int) -> bytes:
-        """The 128 bytes of the tensor map for the packed array at a device address. Raises TensorMapError."""
+        """Return the 128 bytes of the tensor map for the packed array at a device address. Raises TensorMapError."""
         shape, size = self.array.shape, self.array.itemsize
         strides = [size * int(np.prod(shape[axis:], dtype=np.int64)) for axis in range(len(shape) - 1, 0, -1)]
         steps = self.element_strides if self.element_strides is not None else (1,) * len(shape)

@@ -1,8 +1,8 @@
 """A stand-in for CuPy that needs no GPU: arrays in emulated device memory, and CUDA C++ that runs on the emulator.
 
-It has the calls of CuPy that the book uses, with CuPy's signatures, and refuses what CuPy refuses, so code that runs
-here also runs on CuPy. It also refuses what CuPy silently accepts, such as an argument of another size than the
-kernel's parameter.
+It has the calls of CuPy that the book uses, with CuPy's signatures, and raises an error where CuPy does, so code that
+runs here also runs on CuPy. It also refuses mistakes that CuPy silently accepts, such as an argument whose size differs
+from the kernel's parameter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SCALARS = (
 globals().update(_FUNCTIONS)
 globals().update({_name: getattr(_np, _name) for _name in _SCALARS})
 
-# The missing names that are asked for most, and what to do instead.
+# The missing names that are requested most, and what to do instead.
 _INSTEAD = {
     "random": "make random numbers with numpy.random.default_rng(seed) and copy them with cp.asarray",
     "fft": "it needs a GPU, or use numpy.fft on cp.asnumpy(...)",

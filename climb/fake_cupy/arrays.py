@@ -20,7 +20,7 @@ DTYPES = frozenset("?bhilqBHILQefdFD")
 
 
 def check_dtype(dtype: Any) -> np.dtype:
-    """`dtype` as a NumPy dtype. Raises ValueError if CUDA has no such type."""
+    """Return `dtype` as a NumPy dtype. Raises ValueError if CUDA has no such type."""
     found = np.dtype(dtype)
     if found.char not in DTYPES:
         raise ValueError(f"Unsupported dtype {found}: the device holds booleans, integers, floats and complex numbers")
@@ -48,7 +48,7 @@ class Flags:
 
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array on the device. A view shares the allocation of its base, at an offset of its own."""
+    """An array on the device. A view shares the allocation of its base, at a different offset."""
 
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
@@ -143,7 +143,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def get(
         self, stream: None = None, order: str = "C", out: np.ndarray | None = None, blocking: bool = True
     ) -> np.ndarray:
-        """A NumPy array on the host with the values of this array: `out` if given, else a new one."""
+        """Return a NumPy array on the host with the values of this array: `out` if given, else a new one."""
         if out is None:
             return np.array(self._host, order=order)
         if not isinstance(out, np.ndarray):
@@ -326,7 +326,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def fresh(host: Any, order: str = "C") -> ndarray:
-    """A new device array with the values of `host`. `order` "K" and "A" keep a Fortran layout but no other strides."""
+    """Return a new device array with the values of `host`. `order` "K" and "A" keep a Fortran layout but no other
+    strides."""
     values = np.asarray(host)
     if order in "KA":
         order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
@@ -337,7 +338,7 @@ def fresh(host: Any, order: str = "C") -> ndarray:
 
 
 def to_host(value: Any) -> Any:
-    """`value` as NumPy computes with it: the host's view of a device array, or a scalar as it is.
+    """Return `value` as NumPy computes with it: the host's view of a device array, or a scalar as it is.
 
     Raises TypeError for a NumPy array, as CuPy does.
     """
@@ -350,12 +351,12 @@ def to_host(value: Any) -> Any:
 
 
 def address_of(host: np.ndarray) -> int:
-    """The address of `host` in the memory of this process."""
+    """Return the address of `host` in the memory of this process."""
     return host.__array_interface__["data"][0]
 
 
 def _index(index: Any) -> tuple[tuple[Any, ...], bool]:
-    """`index` as a tuple for NumPy, and whether there is an array in it, so that NumPy copies."""
+    """Return `index` as a tuple for NumPy, and whether there is an array in it, so that NumPy copies."""
     parts = index if isinstance(index, tuple) else (index,)
     fancy = any(isinstance(part, ndarray) for part in parts)
     for part in parts:

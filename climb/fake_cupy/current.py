@@ -1,4 +1,5 @@
-"""Which emulated GPU a thread uses: how many there are, which is current, and which may read whose memory."""
+"""The emulated GPUs and each thread's choice among them: their number, the current one, and their access to each
+other's memory."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import threading
 
 from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError
 
-#: How many GPUs the emulated machine has, unless ``CLIMB_DEVICES`` says otherwise.
+#: The number of GPUs of the emulated machine, unless ``CLIMB_DEVICES`` sets it.
 DEVICES = 2
 
 
@@ -24,12 +25,12 @@ _peers: set[tuple[int, int]] = set()
 
 
 def count() -> int:
-    """The number of emulated devices."""
+    """Return the number of emulated devices."""
     return _count
 
 
 def set_count(devices: int) -> int:
-    """Let the emulated machine have so many devices; returns how many it had before. Peer access is off again."""
+    """Set the number of devices of the emulated machine; return the previous number. Peer access is off again."""
     global _count
     if devices < 1:
         raise ValueError(f"a machine has at least one device, not {devices}")
@@ -39,17 +40,17 @@ def set_count(devices: int) -> int:
 
 
 def current() -> int:
-    """The number of this thread's current device."""
+    """Return the number of this thread's current device."""
     return _state.device
 
 
 def use(device: int) -> None:
-    """Make a device the current one of this thread. Raises CUDADriverError where there is no such device."""
+    """Make a device the current one of this thread. Raises CUDADriverError if there is no such device."""
     _state.device = check(device)
 
 
 def check(device: int) -> int:
-    """The number of a device that exists. Raises CUDADriverError for another."""
+    """Return the number of a device that exists. Raises CUDADriverError for another."""
     if not 0 <= int(device) < _count:
         there = "there is one emulated device, number 0" if _count == 1 else f"there are {_count} emulated devices"
         raise CUDADriverError(f"CUDA_ERROR_INVALID_DEVICE: {there}, and none has number {device}")
@@ -59,7 +60,7 @@ def check(device: int) -> int:
 def enable_peer_access(peer: int) -> None:
     """``deviceEnablePeerAccess``: kernels on the current device may access the memory of `peer` from now on.
 
-    Raises CUDARuntimeError where they may already, as CUDA does, and for the device itself.
+    Raises CUDARuntimeError if they may already, as CUDA does, and for the device itself.
     """
     pair = (current(), check(peer))
     if pair[0] == pair[1]:
@@ -70,11 +71,11 @@ def enable_peer_access(peer: int) -> None:
 
 
 def open_peer(peer: int) -> None:
-    """Enable peer access of the current device to `peer` unless it is enabled, as opening an IPC handle does."""
+    """Enable peer access of the current device to `peer` unless it is enabled, like opening an IPC handle."""
     if peer != current():
         _peers.add((current(), peer))
 
 
 def may_access(device: int, owner: int) -> bool:
-    """Whether kernels on `device` may access the memory of `owner`."""
+    """Return whether kernels on `device` may access the memory of `owner`."""
     return device == owner or (device, owner) in _peers

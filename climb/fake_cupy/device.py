@@ -13,7 +13,7 @@ COMPUTE_CAPABILITY = "90"
 
 
 class Device:
-    """An emulated device, by default the current one. Raises CUDADriverError for a number that no device has."""
+    """An emulated device, by default the current one. Raises CUDADriverError for a number without a device."""
 
     compute_capability = COMPUTE_CAPABILITY
 
@@ -74,7 +74,7 @@ class Stream:
         """Do nothing: all work before the event has ended."""
 
     def use(self) -> Stream:
-        """The stream itself."""
+        """Return the stream itself."""
         return self
 
     def __enter__(self) -> Stream:
@@ -91,5 +91,5 @@ Stream.null = Stream(null=True)
 
 
 def get_current_stream() -> Stream:
-    """The default stream."""
+    """Return the default stream."""
     return Stream.null

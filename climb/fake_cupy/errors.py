@@ -4,18 +4,18 @@ from __future__ import annotations
 
 
 class CUDADriverError(RuntimeError):
-    """What the CUDA driver would refuse. The message begins with the driver's name for the error."""
+    """An operation that the CUDA driver would refuse. The message begins with the driver's name for the error."""
 
 
 class CUDARuntimeError(RuntimeError):
-    """What the CUDA runtime would refuse. The message begins with the runtime's name for the error."""
+    """An operation that the CUDA runtime would refuse. The message begins with the runtime's name for the error."""
 
 
 def invalid_value(what: str) -> CUDADriverError:
-    """The driver's error for an argument out of range; `what` says which argument, and its range."""
+    """Make the driver's error for an argument out of range; `what` names the argument, and its range."""
     return CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: invalid argument: {what}")
 
 
 def invalid_handle(what: str) -> CUDARuntimeError:
-    """The runtime's error for an event that holds no time; `what` says why it holds none."""
+    """Make the runtime's error for an event that holds no time; `what` says why it holds none."""
     return CUDARuntimeError(f"cudaErrorInvalidResourceHandle: invalid resource handle: {what}")

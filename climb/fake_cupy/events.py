@@ -25,7 +25,8 @@ class Event:
 
     @property
     def done(self) -> bool:
-        """Whether all work before the event has ended: always, because every launch ends before it returns."""
+        """Return whether all work before the event has ended: always True, because every launch ends before it
+        returns."""
         return True
 
     def record(self, stream: Any = None) -> None:
@@ -47,7 +48,7 @@ class Event:
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
-    """The milliseconds between two recorded events: NaN on the emulator, with a warning that says why, once.
+    """Return the milliseconds between two recorded events: NaN on the emulator, with a warning that says why, once.
 
     Raises CUDARuntimeError for an event that was not recorded, or that was made without timing.
     """

@@ -14,46 +14,46 @@ from climb.fake_cupy.registry import FUNCTIONS
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """A device array of arbitrary values (here NaN, or -1 for integers)."""
+    """Return a device array of arbitrary values (here NaN, or -1 for integers)."""
     return ndarray(shape, dtype, order=order)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> ndarray:
-    """A device array filled with `fill_value`, of its dtype unless `dtype` is given."""
+    """Return a device array filled with `fill_value`, of its dtype unless `dtype` is given."""
     made = ndarray(shape, np.asarray(to_host(fill_value)).dtype if dtype is None else dtype, order=order)
     made.fill(fill_value)
     return made
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """A device array of zeros."""
+    """Return a device array of zeros."""
     return full(shape, 0, dtype, order)
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """A device array of ones."""
+    """Return a device array of ones."""
     return full(shape, 1, dtype, order)
 
 
 def empty_like(a: ndarray, dtype: Any = None) -> ndarray:
-    """A device array of arbitrary values with the shape, layout and (unless `dtype` is given) dtype of `a`."""
+    """Return a device array of arbitrary values with the shape, layout and (unless `dtype` is given) dtype of `a`."""
     return _like(a, dtype)
 
 
 def full_like(a: ndarray, fill_value: Any, dtype: Any = None) -> ndarray:
-    """A device array like `a`, filled with `fill_value`."""
+    """Return a device array like `a`, filled with `fill_value`."""
     made = _like(a, dtype)
     made.fill(fill_value)
     return made
 
 
 def zeros_like(a: ndarray, dtype: Any = None) -> ndarray:
-    """A device array of zeros like `a`."""
+    """Return a device array of zeros like `a`."""
     return full_like(a, 0, dtype)
 
 
 def ones_like(a: ndarray, dtype: Any = None) -> ndarray:
-    """A device array of ones like `a`."""
+    """Return a device array of ones like `a`."""
     return full_like(a, 1, dtype)
 
 
@@ -83,7 +83,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> ndarray
 
 
 def array(obj: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> ndarray:
-    """A device array with the values of `obj`: a device array, a NumPy array, or nested lists of numbers."""
+    """Return a device array with the values of `obj`: a device array, a NumPy array, or nested lists of numbers."""
     if isinstance(obj, ndarray):
         if not copy and (dtype is None or check_dtype(dtype) == obj.dtype) and order == "K":
             return obj
@@ -94,12 +94,12 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> n
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None) -> ndarray:
-    """`a` itself if it is a device array of `dtype`, else a new device array with its values."""
+    """Return `a` itself if it is a device array of `dtype`, else a new device array with its values."""
     return array(a, dtype, copy=False, order=order or "K")
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
-    """`a` itself if it is a C-contiguous device array of `dtype`, else a contiguous copy on the device."""
+    """Return `a` itself if it is a C-contiguous device array of `dtype`, else a contiguous copy on the device."""
     if isinstance(a, ndarray) and a.flags.c_contiguous and (dtype is None or check_dtype(dtype) == a.dtype):
         return a
     return array(a, dtype, order="C")
@@ -108,7 +108,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
 def asnumpy(
     a: Any, stream: None = None, order: str = "C", out: np.ndarray | None = None, *, blocking: bool = True
 ) -> np.ndarray:
-    """A copy on the host."""
+    """Return a copy on the host."""
     if isinstance(a, ndarray):
         return a.get(order=order, out=out)
     host = np.asarray(a, order=order)
@@ -122,17 +122,17 @@ def asnumpy(
 
 
 def transpose(a: ndarray, axes: Any = None) -> ndarray:
-    """A view of `a` with its axes reversed, or in the order `axes`."""
+    """Return a view of `a` with its axes reversed, or in the order `axes`."""
     return _device(a).transpose(axes)
 
 
 def reshape(a: ndarray, newshape: Any, order: str = "C") -> ndarray:
-    """`a` in another shape: a view where possible, else a copy."""
+    """Return `a` in another shape: a view where possible, else a copy."""
     return _device(a).reshape(newshape, order=order)
 
 
 def ravel(a: ndarray, order: str = "C") -> ndarray:
-    """`a` in one dimension: a view where possible, else a copy."""
+    """Return `a` in one dimension: a view where possible, else a copy."""
     return _device(a).ravel(order=order)
 
 
@@ -145,7 +145,8 @@ def copyto(dst: ndarray, src: Any) -> None:
 
 
 def _lift(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
-    """NumPy's `function` for device arrays. It takes arrays and numbers by position, and the keywords `options`."""
+    """Adapt NumPy's `function` to device arrays. It takes arrays and numbers by position, and the keywords
+    `options`."""
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         if unknown := set(kwargs) - set(options):

@@ -1,4 +1,4 @@
-"""Memory handles of ``cp.cuda.runtime``: how one process lets another map its device memory.
+"""Memory handles of ``cp.cuda.runtime``, by which one process lets another map its device memory.
 
 The ranks of the stand-in share one range of addresses, so a handle is an address in 64 bytes, as long as CUDA's.
 """
@@ -15,7 +15,7 @@ _MARK = b"emulated"
 
 
 def get_handle(ptr: int) -> bytes:
-    """The handle of the allocation that begins at `ptr`. Raises CUDARuntimeError."""
+    """Return the handle of the allocation that begins at `ptr`. Raises CUDARuntimeError."""
     allocation = device_memory.find(ptr)
     if allocation is None or allocation.address != ptr:
         raise CUDARuntimeError(f"cudaErrorInvalidValue: invalid argument: no allocation begins at {ptr:#x}")
@@ -23,7 +23,7 @@ def get_handle(ptr: int) -> bytes:
 
 
 def open_handle(handle: bytes, flags: int = 1) -> int:
-    """The address at which the current device sees the memory of a handle; it has peer access from now on.
+    """Return the address at which the current device sees the memory of a handle; it has peer access from now on.
 
     Raises CUDARuntimeError for a handle of no live allocation.
     """
@@ -37,4 +37,4 @@ def open_handle(handle: bytes, flags: int = 1) -> int:
 
 
 def close_handle(ptr: int) -> None:
-    """Unmap the memory of a handle. Peer access stays, as other handles may need it."""
+    """Unmap the memory of a handle. Peer access stays because other handles may need it."""

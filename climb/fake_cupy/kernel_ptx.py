@@ -1,4 +1,4 @@
-"""What the PTX of a kernel declares: its shared memory and its launch bound."""
+"""The declarations in a kernel's PTX: its shared memory and its launch bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from climb.toolchain import Compiled
 
 @functools.lru_cache(maxsize=1024)
 def static_shared(compiled: Compiled, lowered: str) -> int:
-    """Bytes of shared memory per block that kernel `lowered` declares. Raises CompileError if they are too many."""
+    """Return the bytes of shared memory per block that kernel `lowered` declares. Raises CompileError if they are too
+    many."""
     variables, total = _variables(compiled.ptx), 0
     named = set(_NAME.findall(_entry(compiled.ptx, lowered))) if variables else ()
     for name, align, size in variables:
@@ -33,7 +34,8 @@ _NAME = re.compile(r"[\w$]+")
 
 @functools.lru_cache(maxsize=256)
 def _variables(ptx: str) -> list[tuple[str, int, int]]:
-    """The shared variables declared anywhere in `ptx`: name, alignment, bytes. Each of its kernels asks for them."""
+    """Return the shared variables declared anywhere in `ptx`: name, alignment, bytes. Each of its kernels allocates
+    them."""
     found = []
     for one in _SHARED.finditer(ptx):
         width = int(_WIDTH.search(one["kind"])[1]) // 8  # type: ignore[index]
@@ -43,13 +45,13 @@ def _variables(ptx: str) -> list[tuple[str, int, int]]:
 
 @functools.lru_cache(maxsize=1024)
 def thread_bound(ptx: str, lowered: str) -> int:
-    """The threads per block that the ``__launch_bounds__`` of kernel `lowered` allow; 0 if it has none."""
+    """Return the threads per block that the ``__launch_bounds__`` of kernel `lowered` allow; 0 if it has none."""
     bound = re.search(r"^\.maxntid\s+([\d, ]+)", _entry(ptx, lowered), re.MULTILINE)
     return functools.reduce(lambda a, b: a * int(b), bound[1].split(","), 1) if bound else 0
 
 
 def _entry(ptx: str, lowered: str) -> str:
-    """The text of kernel `lowered` in `ptx`; "" if there is no such kernel."""
+    """Return the text of kernel `lowered` in `ptx`; "" if there is no such kernel."""
     start = re.search(rf"\.entry\s+{re.escape(lowered)}\s*\(", ptx)
     if start is None:
         return ""

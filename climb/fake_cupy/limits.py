@@ -34,19 +34,20 @@ def set_limit(limit: int, value: int) -> None:
         raise CUDARuntimeError(f"cudaErrorInvalidValue: invalid argument: limit {limit} of {value} bytes")
     if limit == LIMITS["cudaLimitMallocHeapSize"] and device_memory.heap is not None:
         raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument: the device heap is in use already")
-    if limit in _ATTRIBUTES:  # printf has a limit of its own
+    if limit in _ATTRIBUTES:  # printf has a separate limit
         setattr(device_memory, _ATTRIBUTES[limit], int(value))
 
 
 def get_limit(limit: int) -> int:
-    """``deviceGetLimit``. Raises CUDARuntimeError for a limit that is not known."""
+    """``deviceGetLimit``. Raises CUDARuntimeError for an unknown limit."""
     if limit not in _ATTRIBUTES:
         raise CUDARuntimeError(f"cudaErrorUnsupportedLimit: limit {limit} is not supported on this architecture")
     return getattr(device_memory, _ATTRIBUTES[limit])
 
 
 def dim3(dims: Any, what: str) -> tuple[int, int, int]:
-    """`dims`, a tuple of one to three positive integers, padded to three. Raises TypeError or CUDADriverError."""
+    """Return `dims`, a tuple of one to three positive integers, padded to three. Raises TypeError or
+    CUDADriverError."""
     if not isinstance(dims, tuple):
         raise TypeError(f"{what} must be a tuple, not {type(dims).__name__}: {what}=({dims},)")
     if not 1 <= len(dims) <= 3 or not all(hasattr(d, "__index__") and not isinstance(d, bool) for d in dims):

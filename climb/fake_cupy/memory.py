@@ -14,7 +14,7 @@ from climb.fake_cupy.errors import CUDADriverError
 #: The memory of all emulated GPUs, in one range of addresses, as CUDA's unified addressing has it.
 device_memory = emulator.DeviceMemory()
 
-# The byte in fresh memory. CuPy promises nothing; here a float is NaN and an integer -1, so that an element that no
+# The byte in fresh memory. CuPy promises no value; here a float is NaN and an integer -1, so that an element that no
 # thread wrote stands out.
 _FRESH = 0xFF
 
@@ -102,12 +102,12 @@ def allocate(nbytes: int) -> Memory:
 
 
 def device_of(allocation: Allocation) -> int:
-    """The number of the device that holds an allocation."""
+    """Return the number of the device that holds an allocation."""
     return _elsewhere.get(allocation.address, 0)
 
 
 def memory_seen_by(device: int) -> DeviceMemory:
-    """The memory that a kernel on this device may access: its own, and that of its peers."""
+    """Return the memory that a kernel on this device may access: its own, and that of its peers."""
     if device == 0 and not _elsewhere:
         return device_memory
     seen = [one for one in device_memory.live() if current.may_access(device, device_of(one))]

@@ -1,9 +1,9 @@
 """``cp.cuda.nccl``: the calls of NCCL that the book uses, between ranks that are threads of one process.
 
-A call returns when the operation is complete, as launches do here. NCCL promises less than it often does: a send may
-return before anyone receives, because a small message fits into a buffer. Here a send completes only with its receive,
-so code that relies on such a buffer deadlocks at once. Counts and types that do not agree, which a GPU would take as
-wrong data or as a hang, are errors that name both sides; and so are bytes outside an allocation.
+A call returns when the operation is complete, as launches do here. NCCL often does more than it promises: a send may
+return before any rank receives, because a small message fits into a buffer. Here a send completes only with its
+receive, so code that relies on such a buffer deadlocks at once. Counts and types that do not agree, which a GPU would
+take as wrong data or as a hang, are errors that name both sides; and so are bytes outside an allocation.
 
 Sums are taken in the order of ranks, in the type of the data. NCCL's order depends on the machine.
 """
@@ -54,7 +54,7 @@ _DTYPES = {
 
 
 class _Group(threading.local):
-    """The open group of a thread: how deep it is nested, and its operations with their worlds."""
+    """The open group of a thread: its depth of nesting, and its operations with their worlds."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -67,12 +67,12 @@ _ids = itertools.count(1)
 
 
 def get_version() -> int:
-    """The version of NCCL whose interface this is."""
+    """Return the version of NCCL that has this interface."""
     return 22500
 
 
 def get_unique_id() -> bytes:
-    """The identity of a new communicator, for rank 0 to give to the others: 128 bytes, as in CuPy."""
+    """Return the identity of a new communicator, for rank 0 to give to the others: 128 bytes, as in CuPy."""
     return next(_ids).to_bytes(8, "little").ljust(128, b"\0")
 
 
@@ -130,7 +130,7 @@ class NcclCommunicator:
 
     @staticmethod
     def initAll(devices: int | list[int]) -> list[NcclCommunicator]:
-        """Communicators of one process that uses several devices, a rank each. Group their calls."""
+        """Make the communicators of one process that uses several devices, a rank each. Group their calls."""
         count = devices if isinstance(devices, int) else len(devices)
         world = World(count)
         made = []
@@ -142,7 +142,7 @@ class NcclCommunicator:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What the ranks of this communicator have sent so far. CuPy has no such attribute."""
+        """The messages sent so far by the ranks of this communicator. CuPy has no such attribute."""
         return tuple(self._world.messages)
 
     def rank_id(self) -> int:
@@ -180,7 +180,7 @@ class NcclCommunicator:
         self._call(Operation("recv", self._rank, what, None, Buffer(recvbuf, count, _dtype(datatype), what), peer))
 
     def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
-        """Leave the sum (or what `op` says) of every rank's elements on every rank."""
+        """Leave the sum (or the result of `op`) of every rank's elements on every rank."""
         self._collective("allReduce", sendbuf, recvbuf, count, count, datatype, op=op)
 
     def reduceScatter(self, sendbuf: int, recvbuf: int, recvcount: int, datatype: int, op: int, stream: int) -> None:

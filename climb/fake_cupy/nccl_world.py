@@ -1,4 +1,4 @@
-"""The ranks of one NCCL communicator of the stand-in: which calls belong together, and what they do to memory."""
+"""The ranks of one NCCL communicator of the stand-in: match the calls that belong together, and move their data."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ OPERATIONS = {SUM: "sum", PROD: "prod", MAX: "max", MIN: "min"}
 
 
 class NcclError(RuntimeError):
-    """What NCCL refuses, or what would hang or give wrong data on a GPU. The message begins with NCCL's name for it."""
+    """An operation that NCCL refuses, or that would hang or give wrong data on a GPU. The message begins with NCCL's
+    name for it."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one rank sent another, or its part in a collective operation.
+    """A message from one rank to another, or a rank's part in a collective operation.
 
-    ``kind`` is ``"send"`` or the collective's name; ``target`` is None for a collective. ``nbytes`` is what leaves the
-    rank: for collectives by the ring algorithm, of p ranks, ``2 (p - 1) / p`` of the data for an all-reduce,
+    ``kind`` is ``"send"`` or the collective's name; ``target`` is None for a collective. ``nbytes`` are the bytes that
+    leave the rank: for collectives by the ring algorithm, of p ranks, ``2 (p - 1) / p`` of the data for an all-reduce,
     ``(p - 1) / p`` for a reduce-scatter or an all-gather, all of it for a broadcast, except from the last in the ring.
     ``step`` numbers the operations of the communicator in the order in which they completed.
     """
@@ -49,7 +50,7 @@ class Message:
 
 @dataclass
 class Buffer:
-    """Elements at an address: their bytes, and which of those have been written."""
+    """Elements at an address: their bytes, and marks of the written ones."""
 
     pointer: int
     count: int
@@ -83,7 +84,7 @@ class Buffer:
         return self.allocation.written[self.at]
 
     def take(self, values: np.ndarray, written: np.ndarray | None) -> None:
-        """Replace the elements, and what is known of their bytes."""
+        """Replace the elements, and the marks of their bytes."""
         if self.allocation is not None:
             self.values[...] = values
             if self.allocation.written is not None:
@@ -118,7 +119,8 @@ class World:
         self._collectives: list[deque[Operation]] = [deque() for _ in range(size)]
 
     def submit(self, operation: Operation) -> None:
-        """Add an operation, and complete what it completes. Raises NcclError where the two sides disagree."""
+        """Add an operation, and complete the operations that now have all their parts. Raises NcclError if the two
+        sides disagree."""
         if operation.kind in ("send", "recv"):
             ends = (operation.rank, operation.peer)
             sends = operation.kind == "send"

@@ -29,7 +29,7 @@ _VECTORS = {"float": "f4", "double": "f8", "char": "i1", "uchar": "u1", "short":
 
 
 def _element(declared: str) -> np.dtype | None:
-    """The element type of a declared type, pointer or not; None if the type is not one of CUDA's own."""
+    """Return the element type of a declared type, pointer or not; None if the type is not one of CUDA's own."""
     kind = declared.rstrip("* ").removeprefix("std::")
     if kind in _ELEMENTS:
         return np.dtype(_ELEMENTS[kind])
@@ -40,8 +40,8 @@ def _element(declared: str) -> np.dtype | None:
 def pack(parameters: Sequence[Parameter], args: Sequence[Any]) -> list[bytes]:
     """Pack each argument into the bytes of its parameter.
 
-    Raises TypeError, naming the argument, if CuPy would refuse it (a NumPy array), and if CuPy would pass it with a
-    size or meaning that differs from what the kernel reads.
+    Raises TypeError, naming the argument, if CuPy would refuse it (a NumPy array), or would pass it with a size or
+    meaning that the kernel does not expect.
     """
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"the arguments must be a tuple, not {type(args).__name__}; write a single argument as (a,)")
@@ -102,7 +102,7 @@ def _pack_array(parameter: Parameter, array: ndarray) -> bytes:
 
 
 def _same_kind(element: np.dtype, given: np.dtype) -> bool:
-    """Whether a kernel that reads `element`s can read an array of `given`.
+    """Return whether a kernel that reads `element`s can read an array of `given`.
 
     Size and kind must be the same, signed or not; a complex number counts as two floats.
     """
@@ -134,7 +134,7 @@ def _pack_numpy(parameter: Parameter, arg: np.generic) -> bytes:
 
 
 def _pack_int(parameter: Parameter, value: int) -> bytes:
-    """Pack a Python int. CuPy passes 8 bytes, and the kernel reads the lowest ones, as many as it declares."""
+    """Pack a Python int. CuPy passes 8 bytes, and the kernel reads the number of low bytes that it declares."""
     if parameter.ptx in ("f32", "f64") or parameter.nbytes not in (1, 2, 4, 8):
         raise TypeError(f"{parameter.label} is the Python int {value}, but {parameter.takes}{_suggest(parameter)}")
     bits = parameter.nbytes * 8
@@ -154,7 +154,7 @@ def _pack_float(parameter: Parameter, value: float) -> bytes:
 
 
 def _suggest(parameter: Parameter) -> str:
-    """ ": write np.int32(...)" if the parameter's type is known, else ""."""
+    """Return ": write np.int32(...)" if the parameter's type is known, else ""."""
     element = _element(parameter.declared) if parameter.declared and not parameter.is_pointer else None
     if element is None and parameter.ptx in ("f32", "f64"):
         element = np.dtype(f"f{parameter.nbytes}")

@@ -22,7 +22,7 @@ class Parameter:
 
     @property
     def is_pointer(self) -> bool | None:
-        """Whether the parameter is a pointer; None if only its size is known."""
+        """Return whether the parameter is a pointer; None if only its size is known."""
         if self.declared:
             return self.declared.endswith("*")
         return None if self.ptx in ("u64", "b64") else False
@@ -34,7 +34,7 @@ class Parameter:
 
     @property
     def takes(self) -> str:
-        """What the parameter takes, as half a sentence."""
+        """Describe the values that the parameter takes, as half a sentence."""
         if self.declared:
             return f"the kernel takes {self.declared}"
         size = f"{self.nbytes} byte{'s' if self.nbytes > 1 else ''}"
@@ -49,7 +49,7 @@ _PTX_BYTES = re.compile(r"(\d+)$")
 
 
 def read_parameters(ptx: str, kernel: str, source: str, expression: str) -> tuple[Parameter, ...]:
-    """The parameters of a kernel, in order.
+    """Read the parameters of a kernel, in order.
 
     `kernel` is its lowered name in `ptx`, `expression` its name in C++, with template arguments if it has any; names
     and types come from `source`. Raises LookupError if `ptx` has no such kernel.
@@ -72,7 +72,8 @@ def read_parameters(ptx: str, kernel: str, source: str, expression: str) -> tupl
 
 
 def _declared(source: str, expression: str) -> list[tuple[str, str]] | None:
-    """Type and name of each parameter; None unless `source` declares exactly one kernel of that name, readably."""
+    """Return type and name of each parameter; None unless `source` declares exactly one kernel of that name,
+    readably."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)
     text = re.sub(r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)", " ", text)
     base = re.sub(r"<.*", "", expression, flags=re.DOTALL).strip().split("::")[-1]
@@ -90,7 +91,7 @@ def _declared(source: str, expression: str) -> list[tuple[str, str]] | None:
 
 
 def _split(parameters: str) -> list[str]:
-    """`parameters` split at its top-level commas."""
+    """Split `parameters` at its top-level commas."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(parameters):
         depth += {"<": 1, "(": 1, "[": 1, "{": 1, ">": -1, ")": -1, "]": -1, "}": -1}.get(c, 0)
@@ -102,7 +103,8 @@ def _split(parameters: str) -> list[str]:
 
 
 def _declaration(parameter: str) -> tuple[str, str] | None:
-    """`parameter` as (type, name), the type without const, volatile and restrict; None if it is not a plain one."""
+    """Return `parameter` as (type, name), the type without const, volatile and restrict; None if it is not a plain
+    one."""
     text = re.sub(r"\b(?:const|volatile|__restrict__|__restrict|restrict|__grid_constant__|struct)\b", " ", parameter)
     match = re.fullmatch(r"\s*((?:unsigned|signed|long|short|int|char|double|[\w:]+)(?:\s+(?:long|int|char|short))*"
                          r"(?:\s*<[^*&]*>)?)((?:\s*\*)*)\s*(\w+)\s*((?:\[\w*\])*)\s*", text)  # fmt: skip

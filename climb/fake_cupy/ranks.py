@@ -1,8 +1,8 @@
-"""Several ranks in one process: each is a thread with a device of its own, and one of them runs at a time.
+"""Several ranks in one process: each is a thread with its own device, and one of them runs at a time.
 
-A rank runs until it has to wait for another rank; then the next one that can go on does, in the order of their
-numbers. So every run takes the same course, and when no rank can go on, what each of them waits for is known: that is
-a deadlock, and it is an error at once. Real ranks are processes; threads stand for them here because the same function
+A rank runs until it has to wait for another rank; then the next rank that can go on runs, in the order of their
+numbers. So every run takes the same course. If no rank can go on, it is known what each of them waits for: this is a
+deadlock, reported as an error at once. Real ranks are processes; threads stand for them here because the same function
 then runs in both, with its calls to NCCL in the middle of it.
 """
 
@@ -37,7 +37,7 @@ class RankFailed(RuntimeError):
 
 
 def _where(error: BaseException) -> str:
-    """The function and line of the program that raised an error: of the last frame that is not this package's."""
+    """Return the function and line of the program that raised an error: of the last frame outside this package."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -66,7 +66,7 @@ class Conductor:
         self._identities: dict[int, list[Any]] = {}
 
     def identity(self, make: Callable[[], Any]) -> Any:
-        """What the first rank to ask made: the n-th question of each rank has one answer for all of them."""
+        """Return the object made by the first rank to ask: the n-th call of every rank returns the same object."""
         asked = self._identities.setdefault(_own.rank, [])
         longest = max(self._identities.values(), key=len)
         asked.append(longest[len(asked)] if len(longest) > len(asked) else make())
@@ -93,7 +93,8 @@ class Conductor:
         return self._results
 
     def wait(self, ready: Callable[[], bool], what: Callable[[], str]) -> None:
-        """Let other ranks run until `ready`; `what` says what this rank waits in, should no rank be able to go on."""
+        """Let other ranks run until `ready`; `what` names the call in which this rank waits, for the message of a
+        deadlock."""
         rank = _own.rank
         if ready():
             return
@@ -120,7 +121,7 @@ class Conductor:
         self._pass_on(rank)
 
     def _pass_on(self, rank: int) -> None:
-        """Let the next rank run that can go on; if none can although some have not ended, all of them end."""
+        """Let the next rank run that can go on; if none can, but some have not ended, end all of them."""
         left = [(rank + 1 + i) % self.ranks for i in range(self.ranks)]
         left = [other for other in left if self._ready[other] is not None]
         if not left:
@@ -133,7 +134,7 @@ class Conductor:
 
 
 class _Own(threading.local):
-    """The rank that a thread is."""
+    """The rank of a thread."""
 
     rank = 0
     conductor: Conductor | None = None
@@ -143,17 +144,17 @@ _own = _Own()
 
 
 def rank() -> int:
-    """The rank that the calling thread is; 0 outside of :func:`run_ranks`."""
+    """Return the rank of the calling thread; 0 outside of :func:`run_ranks`."""
     return _own.rank
 
 
 def conductor() -> Conductor | None:
-    """What runs the calling thread's rank; None outside of :func:`run_ranks`."""
+    """Return the conductor of the calling thread's rank; None outside of :func:`run_ranks`."""
     return _own.conductor
 
 
 def run_ranks(program: Callable[..., Any], ranks: int, arguments: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
-    """Call ``program(rank)``, or ``program(*arguments[rank])``, on each of so many ranks; return their results.
+    """Call ``program(rank)``, or ``program(*arguments[rank])``, on each of `ranks` ranks; return their results.
 
     Rank r uses the emulated device r modulo the number of devices. Raises :class:`Deadlock` and :class:`RankFailed`.
     """

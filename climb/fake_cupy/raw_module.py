@@ -23,7 +23,7 @@ FILENAME = "kernel.cu"
 
 
 class RawModule:
-    """CUDA C++ source with its kernels and variables, compiled when the first of them is asked for."""
+    """CUDA C++ source with its kernels and variables, compiled at the first use of any of them."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class RawModule:
             log_stream.write(log)
 
     def get_function(self, name: str) -> RawKernel:
-        """The kernel `name`, which is declared `extern "C"` or is one of the name expressions.
+        """Return the kernel `name`, which is declared `extern "C"` or is one of the name expressions.
 
         Raises CompileError, and KernelNotFound, which lists the module's kernels.
         """
@@ -74,7 +74,8 @@ class RawModule:
         )  # fmt: skip
 
     def get_global(self, name: str) -> MemoryPointer:
-        """A pointer to a ``__device__`` or ``__constant__`` variable; ``cp.ndarray(shape, dtype, pointer)`` wraps it.
+        """Return a pointer to a ``__device__`` or ``__constant__`` variable; ``cp.ndarray(shape, dtype, pointer)``
+        wraps it.
 
         Raises LookupError, which lists the module's variables.
         """
@@ -210,8 +211,9 @@ class RawKernel:
         bound = thread_bound(compiled.ptx, lowered)
         limits.check_extents(blocks, threads, bound)
         limits.check_shared(int(shared_mem), static_shared(compiled, lowered), self.max_dynamic_shared_size_bytes)
-        # ptxas takes a second compilation, and need not run where the registers suffice: a thread has at most 255, so
-        # for a block of up to 256 threads; and ptxas gives a kernel with a launch bound no more than its blocks have.
+        # Running ptxas is a second compilation, which is not needed if the registers suffice. A thread has at most 255,
+        # so a block of up to 256 threads always fits; and ptxas keeps a kernel with a launch bound within the registers
+        # of its blocks.
         if threads[0] * threads[1] * threads[2] > 256 and not bound:
             limits.check_registers(self._resources.registers, threads)
         parameters = _parameters(compiled, lowered, self.name)
@@ -242,7 +244,7 @@ def _explain_peer(error: emulator.OutOfBounds) -> None:
 
 
 def _refuse(options: Any, backend: str, translate_cucomplex: bool, jitify: bool | None) -> None:
-    """Raise TypeError for what CuPy refuses, NotImplementedError for what needs a GPU."""
+    """Raise TypeError for arguments that CuPy refuses, NotImplementedError for options that need a GPU."""
     if not isinstance(options, tuple):
         raise TypeError(f'options must be a tuple of str, not {type(options).__name__}: ("-DTILE=32",)')
     if backend != "nvrtc" or translate_cucomplex or jitify:
@@ -266,7 +268,7 @@ def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...] |
 
 @functools.lru_cache(maxsize=256)
 def _load(compiled: Compiled) -> emulator.Module:
-    """The module on the emulated device. As in CuPy, equal sources are loaded once and share their variables."""
+    """Load the module on the emulated device. As in CuPy, equal sources are loaded once and share their variables."""
     return emulator.load(compiled.ptx, sources=compiled.sources)
 
 

@@ -25,7 +25,7 @@ CONSTANTS = {
     "cudaReadModeElementType": 0, "cudaReadModeNormalizedFloat": 1,
 }  # fmt: skip
 
-#: Flags of a CUDAarray; CuPy names the second one only.
+#: Flags of a CUDAarray; CuPy names only the second one.
 LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 
 #: The rows of a pitched texture are multiples of this many bytes (texturePitchAlignment of an H200).
@@ -146,7 +146,8 @@ class ResourceDescriptor:
 def _pitched(
     arr: ndarray | None, desc: ChannelFormatDescriptor | None, width: int, height: int, pitch: int
 ) -> np.ndarray:
-    """Rows of `width` texels that are `pitch` bytes apart in a device array: (height, width, channels), not copied."""
+    """Return rows of `width` texels that are `pitch` bytes apart in a device array: (height, width, channels), not
+    copied."""
     if not isinstance(arr, ndarray) or not isinstance(desc, ChannelFormatDescriptor) or not arr.flags.c_contiguous:
         raise ValueError("arr must be a C-contiguous device array, and chDesc a ChannelFormatDescriptor")
     size = desc.channels * desc.dtype.itemsize
@@ -160,7 +161,7 @@ def _pitched(
 
 
 class TextureDescriptor:
-    """How a texture reads: addressing beyond the edges, filtering, normalised coordinates or not."""
+    """The way a texture reads: addressing beyond the edges, filtering, normalised coordinates or not."""
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class TextureObject:
 class SurfaceObject:
     """A ``cudaSurfaceObject_t``, an argument for a kernel. It is valid as long as this object lives.
 
-    Raises CUDARuntimeError for memory that is no CUDAarray made with ``cudaArraySurfaceLoadStore``.
+    Raises CUDARuntimeError for memory that is not a CUDAarray made with ``cudaArraySurfaceLoadStore``.
     """
 
     def __init__(self, ResDesc: ResourceDescriptor) -> None:

@@ -12,7 +12,7 @@ _LABEL = re.compile(r"^(\.L_\w+):")
 
 
 def labels(compiled: Compiled, name: str) -> dict[str, int]:
-    """The offset in bytes of each label, such as ".L_x_3", of kernel `name`. Raises as `disassemble` does."""
+    """Return the offset in bytes of each label, such as ".L_x_3", of kernel `name`. Raises like `disassemble`."""
     return _all_labels(compiled)[compiled.lowered(name)]
 
 

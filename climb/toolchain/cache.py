@@ -1,10 +1,10 @@
 """Results of NVIDIA's tools, kept on disk from one process to the next.
 
-Tests and chapters run in many processes that compile and disassemble the same kernels. In a checkout the results are
-in `_build/compiled`, which `make clean` empties; an installed package has no checkout around it and keeps them in the
-user's cache directory. Each file holds one run's log, images and lowered names, under a digest of everything that
-went in; the emulator keeps its translations in the same folder. What cannot be read is made again, and what cannot be
-written is not kept.
+Tests and chapters run in many processes that compile and disassemble the same kernels. In a checkout the results are in
+`_build/compiled`, which `make clean` empties; an installed package has no checkout around it and keeps them in the
+user's cache directory. Each file holds one run's log, images and lowered names, under a digest of everything that went
+in; the emulator keeps its translations in the same folder. Files that cannot be read are made again; results that
+cannot be written are not kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Made = tuple[str, dict[str, bytes], dict[str, str]]
 
 
 def folder_below(root: Path, environ: Mapping[str, str] = os.environ, system: str = os.name) -> Path | None:
-    """The folder for results if the package `climb` is in `root`: inside a checkout, else the user's cache directory.
+    """Return the folder for results if the package `climb` is in `root`: inside a checkout, else the user's cache
+    directory.
 
     The cache directory is that of XDG_CACHE_HOME, on Windows (`system` "nt") of LOCALAPPDATA, else ~/.cache. None if
     the user has no home directory.
@@ -43,12 +44,12 @@ FOLDER = folder_below(Path(__file__).resolve().parents[2])
 
 
 def digest(parts: Iterable[object]) -> str:
-    """A name for the result of `parts`, which are told apart by their `repr`."""
+    """Return a name for the result of `parts`, which are told apart by their `repr`."""
     return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()
 
 
 def read(name: str) -> bytes | None:
-    """The bytes kept under `name`; None if there are none."""
+    """Read the bytes kept under `name`; None if there are none."""
     if FOLDER is not None:
         with contextlib.suppress(OSError):
             return (FOLDER / name[:2] / name).read_bytes()
@@ -71,7 +72,8 @@ def write(name: str, data: bytes) -> None:
 
 
 def keep(name: str, make: Callable[[], Made]) -> Made:
-    """The result kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+    """Return the result kept under `name`; if there is none, call `make` and keep its result. Errors of `make` are not
+    kept."""
     data = read(name)
     with contextlib.suppress(ValueError, KeyError, zlib.error):
         if data is not None:

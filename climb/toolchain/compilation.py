@@ -69,12 +69,12 @@ class Compiled:
 
     @property
     def cubin(self) -> bytes:
-        """Machine code for `arch`, made when first asked for. Raises CompileError if ptxas refuses the PTX."""
+        """Machine code for `arch`, made at its first use. Raises CompileError if ptxas refuses the PTX."""
         return self._machine_code[0]
 
     @property
     def ptxas_report(self) -> str:
-        """ptxas's report of each kernel's registers, shared memory and spills. Raises as `cubin` does."""
+        """ptxas's report of each kernel's registers, shared memory and spills. Raises like `cubin`."""
         return self._machine_code[1]
 
     @functools.cached_property
@@ -89,7 +89,7 @@ class Compiled:
         return tuple(re.findall(r"^\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", self.ptx, re.MULTILINE))
 
     def lowered(self, name: str) -> str:
-        """The lowered name of `name`, which is a name expression or the lowered name of a kernel.
+        """Return the lowered name of `name`, which is a name expression or the lowered name of a kernel.
 
         Raises KernelNotFound, which lists the kernels of the source.
         """
@@ -125,9 +125,9 @@ def compile_cuda(
     `options` are added to DEFAULT_OPTIONS and override them. `name_expressions` are C++ names of kernels,
     such as "transpose<32>". CUDA's own headers need no include directory.
 
-    The PTX is made now and machine code when it is asked for, by a second run of NVRTC. With `whole` one run makes
-    both now, which takes less time than two runs, and their instructions match: NVRTC merges neighbouring loads of
-    some kernels in an order that depends on its own memory addresses, which differ from run to run.
+    The PTX is made now and machine code at its first use, by a second run of NVRTC. With `whole` one run makes both
+    now, which takes less time than two runs, and their instructions match: NVRTC merges neighbouring loads of some
+    kernels in an order that depends on its own memory addresses, which differ from run to run.
 
     Raises CompileError with the compiler's diagnostics, ToolchainError if NVRTC is not installed.
     """
@@ -166,9 +166,9 @@ def check_syntax(
     include_dirs: Sequence[str | Path] = (),
     arch: str = "sm_90",
 ) -> None:
-    """Check with NVRTC's front end alone, in a fraction of the time of compiling, that a source is valid for `arch`.
+    """Check with only NVRTC's front end, in a fraction of the time of compiling, that a source is valid for `arch`.
 
-    The parameters are those of `compile_cuda`. Raises CompileError if it is not, ToolchainError as `compile_cuda` does.
+    The parameters are those of `compile_cuda`. Raises CompileError if it is not, ToolchainError like `compile_cuda`.
     """
     program, options = _program(source, filename, options, name_expressions, include_dirs)
     program.compile(arch, (*merge_options(options), "-fdevice-syntax-only"), want="ptx")
@@ -181,7 +181,7 @@ def _program(
     name_expressions: Iterable[str],
     include_dirs: Sequence[str | Path],
 ) -> tuple[Program, tuple[str, ...]]:
-    """A program with the include directories that are among its options, and its other options."""
+    """Make a program with the include directories that are among its options, and its other options."""
     if isinstance(options, str) or isinstance(name_expressions, str):
         raise TypeError("options and name_expressions are sequences of str, not one str")
     others, named_dirs = split_include_dirs(options)

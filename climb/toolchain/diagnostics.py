@@ -40,7 +40,7 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether the message is an error, not a warning or a remark."""
+        """Return whether the message is an error, not a warning or a remark."""
         return "error" in self.severity or self.severity == "fatal"
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Diagnostic:
 
 
 def parse_log(log: str, files: Mapping[str, str], *, strip: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
-    """The diagnostics in `log`.
+    """Parse the diagnostics in `log`.
 
     `files` maps file names to their texts, for the source lines. `strip` maps prefixes of file names in the log to
     the prefixes that are shown instead.
@@ -78,7 +78,7 @@ BUILT_IN = "__nv_nvrtc_builtin_header.h"
 
 
 def shorten(path: str, strip: Mapping[str, str]) -> str:
-    """`path` with the longest of its prefixes in `strip` replaced.
+    """Return `path` with the longest of its prefixes in `strip` replaced.
 
     NVRTC names its built-in header as a file of the working directory; here it counts as one of CUDA's headers.
     """

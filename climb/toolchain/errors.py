@@ -28,7 +28,7 @@ class CompileError(Exception):
         return "\n".join([self.summary, *map(str, self.diagnostics), *self.hints])
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the message alone, because the frames of this package do not explain it."""
+        """Return the message alone for IPython to show, because the frames of this package do not explain it."""
         import traceback
 
         return traceback.format_exception_only(type(self), self)

@@ -1,4 +1,4 @@
-"""The names of files in PTX and messages: the same on every machine, because they hold no path of it."""
+"""The names of files in PTX and messages: the same on every machine, because they contain none of its paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = "/"
 
 
 def stable_name(filename: str) -> str:
-    """`filename` as a relative POSIX path; only the last part of a path that is absolute or has ".." in it."""
+    """Return `filename` as a relative POSIX path; only the last part of a path that is absolute or has ".." in it."""
     path = PurePosixPath(str(filename).replace(os.sep, "/"))
     if path.is_absolute() or ".." in path.parts or not path.name:
         return path.name or "kernel.cu"
@@ -23,14 +23,14 @@ def stable_name(filename: str) -> str:
 
 
 def shown_prefixes(include_dirs: tuple[str, ...]) -> dict[str, str]:
-    """Prefixes of file names inside NVRTC, each with the prefix that replaces it where the name is shown."""
+    """Return prefixes of file names inside NVRTC, each with the prefix that replaces it in messages."""
     prefixes = {f"{folder}/": "" for folder in include_dirs}
     prefixes |= {f"{folder}/": "cuda/" for folder in cuda_include_dirs(nvrtc_version()[0])}
     return {ROOT: ""} | prefixes
 
 
 def without_machine_paths(ptx: str, include_dirs: tuple[str, ...]) -> str:
-    """`ptx` with the names in its `.file` directives made relative."""
+    """Return `ptx` with the names in its `.file` directives made relative."""
     prefixes = shown_prefixes(include_dirs)
     return re.sub(
         r'^(\s*\.file\s+\d+\s+)"([^"]*)"',

@@ -1,7 +1,7 @@
-"""Where a warp waits for a load: the first machine instruction that needs what the load brings.
+"""The place where a warp waits for a load: the first machine instruction that needs the loaded value.
 
 A load does not stop a warp. The warp goes on until an instruction needs the register that the load fills, and waits
-there. So a profiler's samples of waiting lie on the instruction that *uses* the value, in a later line than the load.
+there. So a profiler's samples of waiting are on the instruction that *uses* the value, in a later line than the load.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from climb.toolchain.sass import Instruction
 
 _REGISTER = re.compile(r"\bR(\d+)\b((?:\.\w+)*)")
 _WORDS = {"64": 2, "128": 4}
-#: Instructions whose first operand is no result.
+#: Instructions whose first operand is not a result.
 _WITHOUT_RESULT = ("ST", "RED", "BAR", "BRA", "EXIT", "BSSY", "BSYNC", "WARPSYNC", "MEMBAR", "NOP", "UTMA")
 
 
@@ -28,7 +28,7 @@ class FirstUse:
 
 
 def first_uses(instructions: Sequence[Instruction], mnemonic: str = "LDG") -> list[FirstUse]:
-    """The first use of each load, in the order of the machine code.
+    """List the first use of each load, in the order of the machine code.
 
     The code is read from top to bottom: a use that comes earlier in the listing, in the next turn of a loop, is not
     found, and neither is a load whose register is overwritten first. ``in_flight`` counts the loads of this kind from
@@ -53,7 +53,7 @@ def first_uses(instructions: Sequence[Instruction], mnemonic: str = "LDG") -> li
 
 
 def _results(instruction: Instruction) -> set[int]:
-    """The numbers of the registers that an instruction writes."""
+    """Return the numbers of the registers that an instruction writes."""
     if instruction.mnemonic.startswith(_WITHOUT_RESULT):
         return set()
     first = _REGISTER.match(instruction.operands.split(",")[0].strip())
@@ -66,7 +66,7 @@ def _results(instruction: Instruction) -> set[int]:
 
 
 def _sources(instruction: Instruction) -> set[int]:
-    """The numbers of the registers that an instruction reads; those of a 64-bit address are two."""
+    """Return the numbers of the registers that an instruction reads; those of a 64-bit address are two."""
     operands = instruction.operands
     stored = instruction.mnemonic.startswith(_WITHOUT_RESULT)
     read = operands if stored or _REGISTER.match(operands) is None else operands.partition(",")[2]

@@ -19,7 +19,7 @@ _HOST_HEADER = re.compile(
 
 
 def hints(diagnostic: Diagnostic, arch: str) -> list[str]:
-    """Hints about one error of a compilation for `arch`; empty if there is nothing to add to the message."""
+    """Return hints about one error of a compilation for `arch`; empty if there is nothing to add to the message."""
     message = diagnostic.message
     if option := re.search(r"unrecognized option (\S*)", message):
         return [f"NVRTC has no option {option[1]!r}; it takes the options of nvcc that concern device code."]
@@ -51,7 +51,8 @@ def _header_hints(header: str) -> list[str]:
 
 
 def name_hints(about_names: Sequence[Diagnostic], source: str, filename: str, expressions: Sequence[str]) -> list[str]:
-    """One hint for each of the `expressions` that, by NVRTC's errors `about_names`, names no kernel of `source`."""
+    """Return one hint for each of the `expressions` that, by NVRTC's errors `about_names`, names no kernel of
+    `source`."""
     declared = ", ".join(dict.fromkeys(re.findall(r"__global__[^;{]*?\b(\w+)\s*\(", source)))
     found = []
     for line in dict.fromkeys(d.line for d in about_names):
@@ -67,7 +68,8 @@ def name_hints(about_names: Sequence[Diagnostic], source: str, filename: str, ex
 
 
 def origin(ptx: str, ptx_line: int, source: str, filename: str) -> str:
-    """The line of `source` that line `ptx_line` of `ptx` was compiled from, as a sentence; "" if the PTX has none."""
+    """Return the line of `source` that line `ptx_line` of `ptx` was compiled from, as a sentence; "" if the PTX has
+    none."""
     for line in reversed(ptx.splitlines()[:ptx_line]):
         if place := re.match(r"\s*\.loc\s+1\s+([1-9]\d*)", line):
             text = source.splitlines()[int(place[1]) - 1].strip()

@@ -1,8 +1,8 @@
 """Cut the host code out of a .cu file: NVRTC compiles device code alone.
 
-A file that nvcc compiles may hold `main`, functions that launch kernels, and includes of the C++ library. What is cut
-leaves its empty lines behind, so that line numbers stay those of the file. This reads C++ by its braces, not as a
-compiler does: what it cannot place stays, and NVRTC then says what is wrong with it.
+A file that nvcc compiles may hold `main`, functions that launch kernels, and includes of the C++ library. Parts that
+are cut out leave empty lines, so line numbers stay those of the file. This module reads C++ by its braces, not as a
+compiler does: code that it cannot classify stays, and NVRTC then says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEVICE = re.compile(r"__(?:global|device)__")
 _CALLS_HOST = re.compile(r"<<<|(?<!cuda::)\bstd::|\bcuda[A-Z]\w*\s*\(|\b(?:fprintf|exit|fopen|getenv|s?rand)\s*\(")
 _FUNCTION = re.compile(r"([~\w:]+)\s*\([^{;]*\)[^{;()]*$", re.DOTALL)
 _SCOPE = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*\"\s*\"\s*$")
-#: Headers that NVRTC does not have, and CUDA's C++ library does.
+#: Headers that NVRTC lacks, but CUDA's C++ library provides.
 _TYPES = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*<(?:c(?=\w+>)|(?=\w+\.h>))(stdint|limits|stddef)(?:\.h)?>", re.MULTILINE
 )
@@ -47,7 +47,7 @@ _MATH = {
 
 @dataclass(frozen=True)
 class Cut:
-    """What was cut: the name of a function, or of a header, and its first and last line."""
+    """A part that was cut out: the name of a function, or of a header, and its first and last line."""
 
     name: str
     first: int
@@ -59,13 +59,13 @@ class Cut:
 
 
 def has_host_code(source: str) -> bool:
-    """Whether the source launches kernels or has a `main`, so that it was written for nvcc."""
+    """Return whether the source launches kernels or has a `main`, so that it was written for nvcc."""
     plain = _blanked(source)
     return "<<<" in plain or re.search(r"\bmain\s*\(", plain) is not None
 
 
 def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
-    """The device code of a source, with unchanged line numbers, and what was cut."""
+    """Return the device code of a source, with unchanged line numbers, and the parts that were cut out."""
     text, cuts = without_host_headers(source)
     for name, start, end in _host_functions(_blanked(text)):
         cuts.append(Cut(name, text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1))
@@ -74,7 +74,7 @@ def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
 
 
 def without_host_headers(source: str) -> tuple[str, list[Cut]]:
-    """The source without the headers of the host, with unchanged line numbers, and what was cut.
+    """Return the source without the headers of the host, with unchanged line numbers, and the parts that were cut out.
 
     The driver's header, which includes some of them, also declares the tensor map that kernels take: that stays.
     """
@@ -93,8 +93,9 @@ def without_host_headers(source: str) -> tuple[str, list[Cut]]:
 
 
 def options_like_nvcc(source: str) -> list[str]:
-    """Options with which NVRTC takes what nvcc takes without: constants of math.h and float.h that the source uses and
-    does not define, 128-bit integers, and the headers of CUB's collectives for its header of everything."""
+    """Return options with which NVRTC accepts code that nvcc accepts without them: constants of math.h and float.h that
+    the source uses and does not define, 128-bit integers, and the headers of CUB's collectives for its header of
+    everything."""
     options = ["--device-int128"] if re.search(r"\b__u?int128(_t)?\b", source) else []
     if "#include <cub/util_type.cuh>" in source:
         options += [f"--pre-include={_header_of(name)}" for name in dict.fromkeys(_COLLECTIVE.findall(source))]
@@ -106,18 +107,18 @@ def options_like_nvcc(source: str) -> list[str]:
 
 
 def _header_of(collective: str) -> str:
-    """The header of one of CUB's collectives, such as cub/block/block_radix_sort.cuh of BlockRadixSort."""
+    """Return the header of one of CUB's collectives, such as cub/block/block_radix_sort.cuh of BlockRadixSort."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", collective).lower()
     return f"cub/{name.split('_')[0]}/{name}.cuh"
 
 
 def _blanked(source: str) -> str:
-    """The source with its comments and string and character literals as spaces, at unchanged positions."""
+    """Return the source with its comments and string and character literals as spaces, at unchanged positions."""
     return _QUIET.sub(lambda found: re.sub(r"[^\n\"]", " ", found[0]), source)
 
 
 def _host_functions(plain: str) -> list[tuple[str, int, int]]:
-    """Name, start and end of each function at namespace scope that only the host can run."""
+    """Yield name, start and end of each function at namespace scope that only the host can run."""
     plain = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m[0]), plain, flags=re.MULTILINE)
     found, start, position = [], 0, 0
     while (here := re.compile(r"[{};]").search(plain, position)) is not None:
@@ -142,7 +143,7 @@ def _host_functions(plain: str) -> list[tuple[str, int, int]]:
 
 
 def _closing(plain: str, opening: int) -> int:
-    """The position after the brace that closes the one at `opening`; the end of the text if none does."""
+    """Return the position after the brace that closes the one at `opening`; the end of the text if none does."""
     depth = 0
     for brace in re.compile(r"[{}]").finditer(plain, opening):
         depth += 1 if brace[0] == "{" else -1

@@ -14,8 +14,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 
 
 def read_source(path: Path) -> str:
-    """The text of a source file, which may begin with a byte order mark. nvcc takes any encoding that extends ASCII; a
-    file that is not UTF-8 is read as Latin-1, which has a character for each byte. Raises OSError."""
+    """Read a source file, which may begin with a byte order mark. nvcc takes any encoding that extends ASCII; a file
+    that is not UTF-8 is read as Latin-1, which has a character for each byte. Raises OSError."""
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -25,7 +25,7 @@ def read_source(path: Path) -> str:
 
 
 def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str, str]:
-    """Name and text of each file that `source` includes from `include_dirs`, directly or through another file.
+    """Return name and text of each file that `source` includes from `include_dirs`, directly or through another file.
 
     Conditions are not evaluated, so this is a superset of what the compiler reads. Files outside the directories,
     such as CUDA's headers, are left out.
@@ -47,7 +47,7 @@ def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str,
 
 @functools.cache
 def cuda_include_dirs(major: int) -> tuple[Path, ...]:
-    """The directories of CUDA's headers for NVRTC `major`; empty if no headers of that version are installed."""
+    """Return the directories of CUDA's headers for NVRTC `major`; empty if no headers of that version are installed."""
     versions = {
         folder: _cuda_major(folder)
         for folder in _header_candidates(major)
@@ -60,7 +60,7 @@ def cuda_include_dirs(major: int) -> tuple[Path, ...]:
 
 
 def missing_package(header: str, major: int) -> str:
-    """The command that installs the package with `header`, a header of CUDA `major`.
+    """Return the command that installs the package with `header`, a header of CUDA `major`.
 
     "" if the package is installed, or if no package of CUDA has such a header.
     """
@@ -80,7 +80,7 @@ def missing_package(header: str, major: int) -> str:
 def before_cupy() -> None:
     """Let CuPy find NVRTC and headers of the CUDA version of cuda-bindings. To be called before CuPy is imported.
 
-    CuPy asks cuda.pathfinder for both. Where packages of two CUDA versions are installed, as PyTorch's beside the
+    CuPy asks cuda.pathfinder for both. If packages of two CUDA versions are installed, e.g. PyTorch's beside the
     book's, cuda.pathfinder answers with the newest headers, which an older NVRTC cannot read. It has no setting for
     that, so the function that CuPy calls is replaced by one that knows the version.
     """
@@ -102,10 +102,10 @@ def before_cupy() -> None:
 
 
 def _companions(folder: Path) -> tuple[Path, ...]:
-    """The directories of the headers that those in `folder` include: libcu++ for cooperative groups, `crt` for mma.h;
-    and of cuRAND's.
+    """Return the directories of the headers that those in `folder` include: libcu++ for cooperative groups, `crt` for
+    mma.h; and of cuRAND's.
 
-    A toolkit, and pip's packages from CUDA 13 on, have `crt` in `folder`; for CUDA 12 both have packages of their own.
+    A toolkit, and pip's packages from CUDA 13 on, have `crt` in `folder`; for CUDA 12 both are in separate packages.
     """
     if folder.parent.name == "cuda_runtime":
         root = folder.parent.parent
@@ -114,7 +114,8 @@ def _companions(folder: Path) -> tuple[Path, ...]:
 
 
 def _header_candidates(major: int) -> list[Path]:
-    """Where headers may be. pip's packages come first: they have the version of the NVRTC beside them."""
+    """List the folders that may hold headers. pip's packages come first: they match the version of the NVRTC beside
+    them."""
     layouts = [f"cu{major}/include", "cuda_runtime/include"]
     found = [root / "nvidia" / layout for root in site_packages() for layout in layouts]
     try:
@@ -129,7 +130,7 @@ def _header_candidates(major: int) -> list[Path]:
 
 
 def _cuda_major(folder: Path) -> int:
-    """The major version that cuda.h in `folder` states; 0 if it states none."""
+    """Return the major version that cuda.h in `folder` states; 0 if it states none."""
     try:
         text = (folder / "cuda.h").read_text(encoding="utf-8", errors="replace")
     except OSError:

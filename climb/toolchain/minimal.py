@@ -12,13 +12,14 @@ from collections.abc import Iterable
 
 from climb.toolchain.nvrtc import nvrtc_version
 
-#: What a source may be about that needs the declarations: the runtime's names (cudaError_t, CUtensorMap), textures and
-#: surfaces, a launch. A variable called `text` is taken for one, which costs only time.
+#: Names in a source that show that it needs the declarations: the runtime's (cudaError_t, CUtensorMap), textures and
+#: surfaces, a launch. A variable called `text` counts as one too, which costs only time.
 _OMITTED = re.compile(r"cuda[A-Z]|\bCU[a-z]|\b_*(?:tex|surf)|<<<")
 
 
 def flags(texts: Iterable[str]) -> list[str]:
-    """The flags that leave the declarations out; none if one of `texts`, a source and its headers, may need them."""
+    """Return the flags that leave the declarations out; empty if one of `texts`, a source and its headers, may need
+    them."""
     if nvrtc_version() < (12, 8) or any(map(_OMITTED.search, texts)):
         return []
     return ["-minimal"]

@@ -1,6 +1,6 @@
 """Names of kernels as the source has them, from the names that C++ mangles for the linker.
 
-Only what names of kernels hold is understood: plain and nested names, and template arguments that are built-in types,
+Only the parts of kernels' names are understood: plain and nested names, and template arguments that are built-in types,
 named types, pointers or constants. Any other name stays as it is.
 """
 
@@ -19,7 +19,7 @@ _INTERNAL = re.compile(r"(_GLOBAL__N_)|(_INTERNAL_)")
 
 
 def demangled(name: str) -> str:
-    """The name that a kernel has in its source, with template arguments and without parameters.
+    """Return the name that a kernel has in its source, with template arguments and without parameters.
 
     >>> demangled("_Z7productPKfS0_Pfiii")
     'product'
@@ -35,7 +35,7 @@ def demangled(name: str) -> str:
 
 
 class _Unknown(Exception):
-    """The name holds something that is not understood here."""
+    """The name holds a part that is not understood here."""
 
 
 class _Reader:
@@ -45,7 +45,7 @@ class _Reader:
         self.rest = text
 
     def take(self, pattern: str) -> str | None:
-        """The text at the front that matches, taken away; None where nothing matches."""
+        """Take the matching text from the front and return it; None if nothing matches."""
         found = re.match(pattern, self.rest)
         if not found:
             return None
@@ -69,7 +69,7 @@ class _Reader:
         return plain + self.arguments()
 
     def arguments(self) -> str:
-        """Template arguments with their angle brackets; empty where the name has none."""
+        """Return template arguments with their angle brackets; empty if the name has none."""
         if not self.take("I"):
             return ""
         found: list[str] = []

@@ -11,7 +11,7 @@ from climb.toolchain.packages import bindings_major, pip_install, preload
 
 @functools.cache
 def library() -> ModuleType:
-    """The module `cuda.bindings.nvrtc`, with the library behind it loaded.
+    """Return the module `cuda.bindings.nvrtc`, with the library behind it loaded.
 
     Raises ToolchainError, naming the package to install, if either is missing.
     """
@@ -36,7 +36,7 @@ def library() -> ModuleType:
 
 @functools.cache
 def nvrtc_version() -> tuple[int, int]:
-    """Major and minor version of the NVRTC in use. Raises ToolchainError if there is none."""
+    """Return major and minor version of the NVRTC in use. Raises ToolchainError if there is none."""
     status, major, minor = library().nvrtcVersion()
     check(status, "nvrtcVersion")
     return major, minor
@@ -49,7 +49,7 @@ def check(status: object, call: str) -> None:
 
 
 def fetch(size_of: object, read: object, program: object) -> bytes:
-    """A result of `program`, by the two calls that NVRTC has for each: its size in bytes, then its content."""
+    """Fetch a result of `program`, by the two calls that NVRTC has for each: its size in bytes, then its content."""
     status, size = size_of(program)  # type: ignore[operator]
     check(status, "asking for a size")
     if not size:

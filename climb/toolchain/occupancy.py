@@ -1,4 +1,4 @@
-"""Theoretical occupancy: how many warps of a kernel fit on an SM at a time, and which resource limits them.
+"""Theoretical occupancy: the warps of a kernel that fit on an SM at a time, and the resource that limits them.
 
 An SM takes a block whole or not at all. It has four budgets: block slots, warp slots, registers and shared memory. A
 block's demands are rounded up to the units of allocation; each budget then allows some number of blocks, and the
@@ -76,7 +76,8 @@ MULTIPROCESSORS: dict[str, Multiprocessor] = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks of one kernel fit on an SM; ``limits`` gives the number that each resource alone allows."""
+    """The number of blocks of one kernel that fit on an SM; ``limits`` gives the number that each resource alone
+    allows."""
 
     multiprocessor: Multiprocessor
     warps_per_block: int
@@ -115,7 +116,7 @@ class Occupancy:
 def occupancy_of(
     registers: int, shared: int, threads: int, arch: str = "sm_90", *, carveout: int | None = None
 ) -> Occupancy:
-    """The occupancy of a kernel from its registers per thread, shared memory and threads per block.
+    """Compute the occupancy of a kernel from its registers per thread, shared memory and threads per block.
 
     ``shared`` is in bytes, static and dynamic. ``carveout`` is the shared memory, in bytes, that the SM is configured
     with; by default the most that the architecture has, which the driver chooses when a kernel's blocks need it. Raises
@@ -139,7 +140,7 @@ def occupancy_of(
 
 
 def refusal(threads: int, shared: int, arch: str = "sm_90") -> str | None:
-    """Why a block with these threads and bytes of dynamic shared memory cannot be launched, or None.
+    """Explain why a block with these threads and bytes of dynamic shared memory cannot be launched; None if it can.
 
     Rungs whose size gives both use it as their ``requires``.
     """
@@ -152,9 +153,9 @@ def refusal(threads: int, shared: int, arch: str = "sm_90") -> str | None:
 def kernel_occupancy(
     compiled: Compiled, name: str, threads: int, dynamic_shared: int = 0, *, carveout: int | None = None
 ) -> Occupancy:
-    """The occupancy of a compiled kernel: registers and static shared memory are read from its cubin.
+    """Compute the occupancy of a compiled kernel: registers and static shared memory are read from its cubin.
 
-    Raises CannotLaunch, and what ``climb.toolchain.resources`` raises.
+    Raises CannotLaunch, and the errors of ``climb.toolchain.resources``.
     """
     takes = resources(compiled, name)
     shared = takes.shared_bytes + dynamic_shared

@@ -14,7 +14,7 @@ from climb.toolchain.includes import read_source
 
 
 class SourceFile(NamedTuple):
-    """What the compiler is given of a file: its text, its name in messages, the folder that it includes files from."""
+    """A file as the compiler gets it: its text, its name in messages, the folder that it includes files from."""
 
     text: str
     name: str
@@ -25,7 +25,7 @@ _files: dict[str, SourceFile] = {}
 
 
 def name_of(path: Path) -> str:
-    """The name of a kernel's file in messages and line tables: folder and file, ``matmul/03_tiled.cu``."""
+    """Return the name of a kernel's file in messages and line tables: folder and file, ``matmul/03_tiled.cu``."""
     return f"{path.parent.name}/{path.name}"
 
 
@@ -35,5 +35,5 @@ def remember(text: str, path: Path) -> None:
 
 
 def file_of(text: str) -> SourceFile | None:
-    """The file that ``text`` was made from, if that was noted."""
+    """Return the file that ``text`` was made from, if that was noted."""
     return _files.get(text)

@@ -20,7 +20,8 @@ _ALIASES = {
 
 
 def merge_options(options: Sequence[str]) -> tuple[str, ...]:
-    """DEFAULT_OPTIONS that `options` do not override, then `options`. Raises ValueError for an architecture."""
+    """Return the DEFAULT_OPTIONS that `options` do not override, then `options`. Raises ValueError for an
+    architecture."""
     given = {_setting(option) for option in options}
     if given & _ARCHITECTURE:
         raise ValueError("options must not set the architecture; pass arch= instead")
@@ -28,9 +29,10 @@ def merge_options(options: Sequence[str]) -> tuple[str, ...]:
 
 
 def split_architecture(options: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The `options` that name no architecture, and the architecture, "sm_90a" say, that the others name, or "".
+    """Split `options` into those that name no architecture, and the architecture that the others name, e.g. "sm_90a",
+    or "".
 
-    Raises ValueError for a virtual architecture, of which there is no machine code.
+    Raises ValueError for a virtual architecture, which has no machine code.
     """
     kept, arch = [], ""
     for option in options:
@@ -44,7 +46,7 @@ def split_architecture(options: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 
 def split_include_dirs(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The `options` that name no include directory, and the include directories that the others name."""
+    """Split `options` into those that name no include directory, and the include directories that the others name."""
     kept, folders = [], []
     pending = iter(options)
     for option in pending:
@@ -58,6 +60,6 @@ def split_include_dirs(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[s
 
 
 def _setting(option: str) -> str:
-    """The name of what `option` sets, the same for all spellings of the option."""
+    """Return the name of the setting of `option`, the same for all spellings of the option."""
     name = option.split("=", 1)[0]
     return _ALIASES.get(name, name)

@@ -1,4 +1,4 @@
-"""NVIDIA's packages on PyPI: where pip put them, their versions, and the command that installs a missing one."""
+"""NVIDIA's packages on PyPI: their folders, their versions, and the command that installs a missing one."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _PYPI = {
 
 
 def pip_install(part: str, major: int) -> str:
-    """The command that installs `part` ("bindings", "nvrtc", "runtime", "cccl", "crt" or "curand") for CUDA `major`."""
+    """Return the command that installs `part` ("bindings", "nvrtc", "runtime", "cccl", "crt" or "curand") for CUDA
+    `major`."""
     name = _PYPI[part][major > 12]
-    # Where the name has no version of CUDA in it, pip would install the newest; cuRAND has versions of its own.
+    # Without a version of CUDA in the name, pip would install the newest; cuRAND has its own versions.
     return f"`pip install {name}`" if name.endswith(("-cu12", "-curand")) else f'`pip install "{name}=={major}.*"`'
 
 
 def bindings_major() -> int:
-    """The major version of the installed cuda-bindings, which NVRTC must have too; 12 if unknown."""
+    """Return the major version of the installed cuda-bindings, which NVRTC must have too; 12 if unknown."""
     from importlib import metadata  # imported here because it is slow: it loads the package email
 
     try:
@@ -39,7 +40,7 @@ def bindings_major() -> int:
 
 @functools.cache
 def compiler_versions() -> list[str]:
-    """Name and version of each installed package that NVRTC and CUDA's headers may come from."""
+    """Return name and version of each installed package that NVRTC and CUDA's headers may come from."""
     from importlib import metadata
 
     found = []
@@ -53,9 +54,9 @@ def compiler_versions() -> list[str]:
 def preload(part: str) -> Path | None:
     """Load a library of the CUDA version of cuda-bindings from its package, so that every later search finds that one.
 
-    ``part`` is "nvrtc", "nvjitlink" or "cuda_runtime". Where packages of two CUDA versions are installed, as PyTorch's
+    ``part`` is "nvrtc", "nvjitlink" or "cuda_runtime". If packages of two CUDA versions are installed, e.g. PyTorch's
     beside the book's, cuda.pathfinder takes a library that is loaded already, and otherwise the newest. Returns the
-    file, or None where no package holds one, for instance where the toolkit is installed without pip.
+    file, or None if no package holds one, for instance if the toolkit is installed without pip.
     """
     major = bindings_major()
     stem = {"nvrtc": "nvrtc", "nvjitlink": "nvJitLink", "cuda_runtime": "cudart"}[part]
@@ -70,5 +71,5 @@ def preload(part: str) -> Path | None:
 
 
 def site_packages() -> list[Path]:
-    """The folders of Python's search path in which pip has put packages of NVIDIA (the folder `nvidia`)."""
+    """Return the folders of Python's search path in which pip has put packages of NVIDIA (the folder `nvidia`)."""
     return [Path(entry) for entry in dict.fromkeys(sys.path) if entry and Path(entry, "nvidia").is_dir()]

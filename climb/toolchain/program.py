@@ -1,4 +1,4 @@
-"""One CUDA C++ source compiled by NVRTC, or what an earlier process kept of the same compilation."""
+"""One CUDA C++ source compiled by NVRTC, or read from what an earlier process kept of the same compilation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from climb.toolchain.includes import cuda_include_dirs, included_files
 from climb.toolchain.nvrtc import check, fetch, library, nvrtc_version
 from climb.toolchain.packages import compiler_versions
 
-# NVRTC compiles the name expressions in a file of its own, which no user wrote.
+# NVRTC compiles the name expressions in a separate file, which no user wrote.
 _NAME_FILE = "__nv_name_map"
 
 
@@ -36,7 +36,7 @@ class Program:
         self.ptx = ptx  # the text whose lines ptxas counts in its messages
 
     def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> cache.Made:
-        """Log, images and lowered names of a compilation for `arch`, from the cache if it has them.
+        """Return log, images and lowered names of a compilation for `arch`, from the cache if it has them.
 
         `want` is "ptx" for the image "ptx" alone, or "cubin" for both images. Raises CompileError.
         """
@@ -55,8 +55,8 @@ class Program:
         return [f"-arch={target}", *options, *(f"-I{folder}" for folder in folders)]
 
     def _cubin_flags(self, arch: str, options: tuple[str, ...]) -> list[str]:
-        """The flags for machine code with ptxas's report. Where there is a driver, NVRTC would take machine code from
-        the driver's cache, without the report: --no-cache stops that."""
+        """Return the flags for machine code with ptxas's report. If there is a driver, NVRTC would take machine code
+        from the driver's cache, without the report: --no-cache stops that."""
         return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
 
     def _headers(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which register banks the operands of machine instructions come from: where a bank must deliver two, a cycle is lost.
+"""The register banks that hold the operands of machine instructions: if a bank must deliver two, a cycle is lost.
 
 The registers of a scheduler lie in two banks, even ones in one and odd ones in the other (Jia, Maggioni, Staiger,
 Scarpazza: "Dissecting the NVIDIA Volta GPU architecture via microbenchmarking", 2018). The ladder ``fma`` shows that on
@@ -25,7 +25,7 @@ BANKS = 2
 
 @dataclass(frozen=True)
 class BankReads:
-    """What the instructions of one kind read from the register banks, each instruction counted once.
+    """The register bank reads of one kind of instruction, each instruction counted once.
 
     ``reads`` are registers that no operand cache holds. ``lost_cycles`` are the cycles beyond the first that the busier
     bank needs. ``three_in_one_bank`` counts instructions that read three registers of one bank.
@@ -43,14 +43,14 @@ class BankReads:
 
     @property
     def pipe_share(self) -> float:
-        """The share of cycles in which these instructions can start if nothing but their operands holds them up."""
+        """The share of cycles in which these instructions can start if only their operands hold them up."""
         return 1 / (1 + self.lost_per_instruction)
 
 
 def bank_reads(code: Iterable[Instruction], mnemonic: str = "FFMA") -> BankReads:
-    """Count what the instructions ``mnemonic`` read from the register banks, in the order of ``code``.
+    """Count the registers that the instructions ``mnemonic`` read from the banks, in the order of ``code``.
 
-    The other instructions count for the operand cache alone: one that uses a slot replaces what the slot holds.
+    The other instructions matter only for the operand cache: one that uses a slot replaces the slot's content.
     """
     cached: dict[int, int] = {}
     instructions = reads = lost = three = 0
@@ -71,9 +71,10 @@ def bank_reads(code: Iterable[Instruction], mnemonic: str = "FFMA") -> BankReads
 
 
 def main_loop(compiled: Compiled, name: str, mnemonic: str = "FFMA") -> tuple[Instruction, ...]:
-    """The loop of kernel ``name`` with the most instructions ``mnemonic``, the innermost of those that share them.
+    """Return the loop of kernel ``name`` with the most instructions ``mnemonic``, the innermost of those that share
+    them.
 
-    A kernel without such a loop gives all of its instructions. Raises as ``disassemble`` does.
+    A kernel without such a loop gives all of its instructions. Raises like ``disassemble``.
     """
     code, places = disassemble(compiled, name), labels(compiled, name)
     loops = [code]
@@ -90,7 +91,7 @@ def _count(code: Sequence[Instruction], mnemonic: str) -> int:
 
 
 def _sources(instruction: Instruction) -> dict[int, tuple[int, bool]]:
-    """The registers that an instruction reads, by slot, and whether each stays in the operand cache.
+    """Return the registers that an instruction reads, by slot, and whether each stays in the operand cache.
 
     The first operand is taken for the result, unless it is an address: stores read all of theirs.
     """

@@ -30,9 +30,9 @@ INSTRUCTION_LINE = re.compile(
 class Instruction:
     """One machine instruction.
 
-    `offset` counts bytes from the kernel's start. `predicate` is such as "@!P0", or "". `opcode` has all its
-    modifiers, such as "LDG.E.128.CONSTANT"; `operands` are as nvdisasm prints them. `line` is a line of `file`, a
-    name of `Compiled.sources`; they are 0 and "" where the compiler recorded none.
+    `offset` counts bytes from the kernel's start. `predicate` is such as "@!P0", or "". `opcode` has all its modifiers,
+    such as "LDG.E.128.CONSTANT"; `operands` are as nvdisasm prints them. `line` is a line of `file`, a name of
+    `Compiled.sources`; they are 0 and "" if the compiler recorded none.
     """
 
     offset: int
@@ -74,12 +74,12 @@ class Resources:
 
     @property
     def spills(self) -> bool:
-        """Whether registers were spilled to local memory."""
+        """Return whether registers were spilled to local memory."""
         return bool(self.spill_store_bytes or self.spill_load_bytes)
 
 
 def disassemble(compiled: Compiled, name: str) -> tuple[Instruction, ...]:
-    """The instructions of kernel `name` (a name expression or a lowered name), without the padding after them.
+    """Return the instructions of kernel `name` (a name expression or a lowered name), without the padding after them.
 
     Raises KernelNotFound if `compiled` has no such kernel, CompileError if ptxas refuses the source, ToolchainError
     if nvdisasm is missing.
@@ -88,7 +88,7 @@ def disassemble(compiled: Compiled, name: str) -> tuple[Instruction, ...]:
 
 
 def resources(compiled: Compiled, name: str) -> Resources:
-    """The resources of kernel `name`. Raises as `disassemble` does; the tool is cuobjdump."""
+    """Return the resources of kernel `name`. Raises like `disassemble`; the tool is cuobjdump."""
     found = _all_resources(compiled).get(compiled.lowered(name))
     if found is None:
         raise ToolchainError(f"ptxas and cuobjdump report nothing about {name!r} of {compiled.filename}")
@@ -96,9 +96,9 @@ def resources(compiled: Compiled, name: str) -> Resources:
 
 
 def listing(compiled: Compiled) -> str:
-    """nvdisasm's listing of all kernels, with labels and source lines. Raises as `disassemble` does.
+    """Return nvdisasm's listing of all kernels, with labels and source lines. Raises like `disassemble`.
 
-    nvdisasm takes 0.2 s to start, whatever it reads: so everything that reads machine code shares one listing.
+    nvdisasm takes 0.2 s to start, whatever it reads, so all readers of machine code share one listing.
     """
     return run_tool("nvdisasm", ("--print-code", "--print-line-info-inline", "--no-dataflow"), compiled.cubin)
 
@@ -127,7 +127,7 @@ def _all_instructions(compiled: Compiled) -> dict[str, tuple[Instruction, ...]]:
 
 
 def _without_padding(instructions: list[Instruction]) -> tuple[Instruction, ...]:
-    """`instructions` without the branch to itself at a kernel's end and the NOPs after that branch."""
+    """Return `instructions` without the branch to itself at a kernel's end and the NOPs after that branch."""
     end = len(instructions)
     while end and instructions[end - 1].opcode == "NOP":
         end -= 1

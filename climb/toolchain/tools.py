@@ -17,7 +17,8 @@ _LARGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"
 
 
 def run_tool(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
-    """The output of `tool` for `cubin`, from the cache if it has that. Raises ToolchainError if the tool fails."""
+    """Return the output of `tool` for `cubin`, from the cache if it has that. Raises ToolchainError if the tool
+    fails."""
     command = (find_tool(tool), *options)
 
     def make() -> cache.Made:
@@ -38,9 +39,9 @@ def run_tool(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
 
 @functools.cache
 def find_tool(tool: str) -> str:
-    """The path of `tool`: from its pip package, else from CUDA_PATH or CUDA_HOME, else from PATH.
+    """Return the path of `tool`: from its pip package, else from CUDA_PATH or CUDA_HOME, else from PATH.
 
-    Raises ToolchainError, naming the package to install, if it is nowhere.
+    Raises ToolchainError, naming the package to install, if it is missing.
     """
     import shutil
 

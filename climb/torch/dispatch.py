@@ -1,7 +1,7 @@
-"""Which convolutions the book's kernel takes, and which are PyTorch's, and the launch of the former; needs no PyTorch.
+"""Choose between the book's kernel and PyTorch's for a convolution, and launch the former; needs no PyTorch.
 
 The kernel is the fastest rung of the ladder ``conv1d`` that is recorded at all of its sizes: float32, one sample,
-stride 1, as much padding as keeps the length.
+stride 1, and the padding that keeps the length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from climb.bench.ladder import BoundRung
 from climb.bench.registry import load_ladder
 
 LADDER, RUNG = "conv1d", "skip_halo_taps"
-#: The most products on the emulator: a layer of the narrowest network takes a moment, one of the real network a minute.
+#: The most products for the emulator: a layer of the narrowest network takes a moment, one of the real network a
+#: minute.
 MOST_PRODUCTS = 1 << 18
 #: Bytes to which the kernel's loads of four floats are aligned.
 ALIGNED = 16
@@ -22,7 +23,7 @@ ALIGNED = 16
 
 @dataclass(frozen=True)
 class Call:
-    """A convolution as ``torch.nn.functional.conv1d`` is asked for it; shapes as PyTorch has them."""
+    """The arguments of a call of ``torch.nn.functional.conv1d``; shapes as PyTorch has them."""
 
     input: tuple[int, ...]
     weight: tuple[int, ...]
@@ -39,10 +40,10 @@ class Call:
 
 
 def refusal(call: Call, *, on_gpu: bool, offsets: Sequence[int] = (), contiguous: bool = True) -> str | None:
-    """Why PyTorch's kernel computes this call, or None if ours does.
+    """Explain why PyTorch's kernel computes this call; None if the book's kernel does.
 
-    ``offsets`` are the addresses of the tensors. On a GPU only layers are ours that the ladder is recorded at: others
-    were never measured.
+    ``offsets`` are the addresses of the tensors. On a GPU, the book's kernel takes only layers at which the ladder is
+    recorded: others were never measured.
     """
     if set(call.dtypes) != {"float32"}:
         return "it is not float32 throughout"
@@ -70,10 +71,11 @@ def refusal(call: Call, *, on_gpu: bool, offsets: Sequence[int] = (), contiguous
 
 
 def plain_numbers(taps: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> tuple[int, int, int, int] | None:
-    """Stride, padding, dilation and groups as numbers, from whatever ``torch.nn.functional.conv1d`` takes for them.
+    """Return stride, padding, dilation and groups as numbers, from any form that ``torch.nn.functional.conv1d`` takes.
 
-    A sequence of one stands for its number, ``"valid"`` for no padding, ``"same"`` for as much as keeps the length.
-    None where no number says it, as of a padding that differs at the two ends, and where PyTorch raises an error.
+    A sequence of one stands for its number, ``"valid"`` for no padding, ``"same"`` for the padding that keeps the
+    length. None if a number cannot express the argument, e.g. a padding that differs at the two ends, or if PyTorch
+    raises an error.
     """
     stride, dilation = (_alone(each) for each in (stride, dilation))
     if padding == "same" and stride == 1 and _is_number(dilation) and dilation > 0 and dilation * (taps - 1) % 2 == 0:
@@ -84,7 +86,7 @@ def plain_numbers(taps: int, stride: Any, padding: Any, dilation: Any, groups: A
 
 
 def _alone(value: Any) -> Any:
-    """The only element of a list or tuple; everything else as it is."""
+    """Return the only element of a list or tuple; everything else unchanged."""
     return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
 
 
@@ -93,10 +95,10 @@ def _is_number(value: Any) -> bool:
 
 
 def kernel() -> BoundRung:
-    """The rung that runs."""
+    """Return the rung that runs."""
     return load_ladder(LADDER)[RUNG]
 
 
 def prepared(size: dict[str, int], arrays: dict[str, Any]) -> Callable[[], None]:
-    """The rung's launch on arrays of the device: ``input`` (i, l), ``weight``, ``bias``, ``output`` (o, l)."""
+    """Return the rung's launch on arrays of the device: ``input`` (i, l), ``weight``, ``bias``, ``output`` (o, l)."""
     return kernel().prepare(arrays, size)

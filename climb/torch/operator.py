@@ -32,9 +32,9 @@ def conv1d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> torch.Tensor:
-    """A convolution: ``input`` (batch, i, l) or (i, l), ``weight`` (o, i / groups, k), ``bias`` (o,).
+    """Compute a convolution: ``input`` (batch, i, l) or (i, l), ``weight`` (o, i / groups, k), ``bias`` (o,).
 
-    Takes and raises what ``torch.nn.functional.conv1d`` takes and raises.
+    Takes the same arguments, and raises the same errors, as ``torch.nn.functional.conv1d``.
     """
     if _fits_the_operator(input, weight, bias):
         numbers = plain_numbers(weight.shape[2], stride, padding, dilation, groups)
@@ -44,7 +44,7 @@ def conv1d(
 
 
 def _fits_the_operator(input: Any, weight: Any, bias: Any) -> bool:
-    """Whether the operator has values and gradients of these operands as they are.
+    """Return whether the operator has values and gradients of these operands as they are.
 
     Under autocast, PyTorch's function casts the operands of a convolution; it also keeps the weights that it has cast.
     """
@@ -90,7 +90,8 @@ def _shape(input: Any, weight: Any, bias: Any, stride: int, padding: int, dilati
 
 
 def _pytorch(input: Any, weight: Any, bias: Any, stride: int, padding: int, dilation: int, groups: int) -> Any:
-    """PyTorch's own, whose layout is that of the operator: an operator's must not depend on who computes it."""
+    """Run PyTorch's own convolution, in the operator's layout: an operator's layout must not depend on the
+    implementation."""
     return torch.nn.functional.conv1d(input, weight, bias, stride, padding, dilation, groups).contiguous()
 
 
@@ -134,7 +135,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
 
 
 def _gradients(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    """PyTorch's gradients of a convolution."""
+    """Return PyTorch's gradients of a convolution."""
     input, weight = ctx.saved_tensors
     stride, padding, dilation, groups = ctx.how
     batched = input if input.dim() == 3 else input[None]

@@ -1,1 +1,2 @@
-"""What the emulator is held to: Nsight Compute, compute-sanitizer, random programs, planted faults, machine code."""
+"""The evidence against which the emulator is checked: Nsight Compute, compute-sanitizer, random programs, planted
+faults, machine code."""

@@ -1,4 +1,4 @@
-"""Take over counts of Nsight Compute, and reports of compute-sanitizer, that were made elsewhere."""
+"""Merge counts of Nsight Compute, and reports of compute-sanitizer, that were made elsewhere."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from climb.validation.schema import AgreementRecord, CleanRecord
 
 
 def merge_counts(source: Path, target: Path) -> Iterator[str]:
-    """Take over the counts of rungs from a folder of records, a line for each ladder that is there.
+    """Merge the counts of rungs from a folder of records; return a line for each ladder found there.
 
-    A rung's counts are taken over if all of its launches were counted as often as they should be, and are of today's
-    code. Nothing is written where nothing is taken over. Raises RecordError where another compiler made the code of the
-    counts in ``target``.
+    A rung's counts are merged if all of its launches were counted often enough, and match today's code. Nothing is
+    written if nothing is merged. Raises RecordError if another compiler made the code of the counts in ``target``.
     """
     path = record_path(folder=source)
     if not path.exists():
@@ -60,7 +59,7 @@ def merge_counts(source: Path, target: Path) -> Iterator[str]:
 
 
 def _whole(points: list[Any], rung: str) -> list[tuple[int, str]]:
-    """Launches and codes of a rung, of those that were counted in all runs."""
+    """Return launches and codes of a rung, of those that were counted in all runs."""
     return [
         (one["launch"], one["code_sha256"])
         for one in points
@@ -77,10 +76,10 @@ def _take_code(path: Path, at: Path, name: tuple[str, str]) -> None:
 
 
 def merge_clean(source: Path, target: Path) -> Iterator[str]:
-    """Take over the rows of ladders that every tool has run to the end, a line for each ladder that is there.
+    """Merge the rows of ladders that every tool has run to the end; return a line for each ladder found there.
 
-    A row is taken over if it is of the code whose counts ``target`` has, or the counts of ``records.DEFAULT_GPU`` where
-    it has none. What a tool reports is taken over, and said. Raises RecordError.
+    A row is merged if its code is the code whose counts ``target`` has, or, without counts there, the code of the
+    counts of ``records.DEFAULT_GPU``. Reports of the tools are merged too, and mentioned. Raises RecordError.
     """
     path, at = clean_path(folder=source), clean_path(folder=target)
     if not path.exists():

@@ -1,9 +1,9 @@
-"""Which instructions of the PTX ISA the emulator runs: the families of PTX 8.8, each name looked up in the registry.
+"""The instructions of the PTX ISA that the emulator runs: the families of PTX 8.8, each name looked up in the registry.
 
 PTX ISA 8.8, section "Instructions"; the names and their order are the manual's. An instruction has many forms, by type,
 rounding and address space. It counts as run if the form in `FAMILIES` is, and as counted if its rule registers an
 access to memory, whose requests, sectors or wavefronts a launch then counts. Every instruction that runs is counted as
-a warp instruction. `climb emulate` on a kernel tells about its own forms: what is not known is refused by its full
+a warp instruction. Run `climb emulate` on a kernel to check its own forms: an unknown one is refused by its full
 opcode, with its line.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from climb.display.cell_output import CellOutput, table
 from climb.emulator.isa import lookup
 
-#: What the parser or the scheduler carries out without a rule of its own.
+#: Instructions that the parser or the scheduler carries out without a rule.
 BY_THE_PARSER = ("call", "brx.idx")
 
 #: The names of each family, with a form that stands for the instruction. A form without dots of its own is the name.
@@ -141,7 +141,8 @@ FAMILIES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Family:
-    """The instructions of a family by name: those that `run`, those of them that are `counted`, and those `refused`."""
+    """The instructions of a family by name: those that `run`, those among them that are `counted`, and those
+    `refused`."""
 
     name: str
     runs: tuple[str, ...]
@@ -150,7 +151,7 @@ class Family:
 
 
 def families() -> list[Family]:
-    """The families of PTX, in the manual's order."""
+    """Return the families of PTX, in the manual's order."""
     out = []
     for name, members in FAMILIES.items():
         runs = [each for each, form in members.items() if form in BY_THE_PARSER or lookup(form) is not None]
@@ -161,7 +162,8 @@ def families() -> list[Family]:
 
 
 def families_table() -> CellOutput:
-    """The families with what runs, a star at what is counted as accesses to memory, and what is refused."""
+    """Show the families with the instructions that run, a star at those counted as accesses to memory, and those
+    refused."""
     rows = []
     for each in families():
         runs = [f"{name}*" if name in each.counted else name for name in FAMILIES[each.name]]
@@ -170,7 +172,7 @@ def families_table() -> CellOutput:
 
 
 def _counts(form: str) -> bool:
-    """Whether the rule of an opcode registers an access to memory."""
+    """Return whether the rule of an opcode registers an access to memory."""
     rule = lookup(form)
     return rule is not None and rule.emit is not None and _registers_access(_function(rule.emit))
 
@@ -181,9 +183,9 @@ def _function(emit: Callable) -> Callable:
 
 @functools.cache
 def _registers_access(function: Callable) -> bool:
-    """Whether a function, or one of the same module that it calls, registers a site of access.
+    """Return whether a function, or one of the same module that it calls, registers a site of access.
 
-    An mbarrier's site only tells errors where it is.
+    The site of an mbarrier is ignored: it only locates errors.
     """
     called = (getattr(inspect.getmodule(function), name, None) for name in function.__code__.co_names)
     near = [one for one in called if inspect.isfunction(one) and one.__name__ != "barrier_site"]

@@ -1,6 +1,6 @@
 """The records of the validation, as ``climb.bench.records.load`` checks them.
 
-Rows are TypedDicts: what a tool said of a kernel is passed on as it is.
+Rows are TypedDicts: a tool's report on a kernel is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from climb.bench.records import Device, StoredSize
 
 
 class LaunchCounts(TypedDict):
-    """What Nsight Compute counted of one launch: of a rung, or of a pattern by its label; a row of counts for each run.
+    """Nsight Compute's counts of one launch: of a rung, or of a pattern by its label; a row of counts for each run.
 
-    A count that was not asked for is None; the rows are in the order of the record's metrics.
+    A count that was not requested is None; the rows are in the order of the record's metrics.
     """
 
     label: NotRequired[str]
@@ -41,7 +41,7 @@ class AgreementRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProgramResult(TypedDict):
-    """What a GPU made of a foreign program: ``wrong`` is empty if NumPy agrees with its outputs, whose hash it has."""
+    """A GPU's result of a foreign program: ``wrong`` is empty if NumPy agrees with its outputs, whose hash it has."""
 
     program: str
     wrong: str
@@ -49,7 +49,7 @@ class ProgramResult(TypedDict):
 
 
 class ProgramCounts(TypedDict):
-    """What Nsight Compute counted of one launch of a foreign program, as in ``LaunchCounts``."""
+    """Nsight Compute's counts of one launch of a foreign program, as in ``LaunchCounts``."""
 
     program: str
     launch: int
@@ -82,9 +82,9 @@ class KeptCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Finding(TypedDict):
-    """What one tool reports of one planted fault, and of the kernel without it. Empty where it was not asked.
+    """One tool's report on one planted fault, and on the kernel without it. Empty if the tool was not run.
 
-    ``errors`` is None where the kernel did not end.
+    ``errors`` is None if the kernel did not end.
     """
 
     errors: NotRequired[int | None]
@@ -95,7 +95,7 @@ class Finding(TypedDict):
 
 
 class FaultRow(TypedDict):
-    """One planted fault: what the emulator says of it, and each tool of compute-sanitizer."""
+    """One planted fault: the emulator's report, and that of each tool of compute-sanitizer."""
 
     name: str
     source_sha256: str
@@ -115,14 +115,14 @@ class SanitizerRecord(TypedDict):
 
 
 class Report(TypedDict):
-    """How many reports a tool made, and the first."""
+    """The number of reports that a tool made, and the first of them."""
 
     errors: int
     says: str
 
 
 class CleanRow(TypedDict):
-    """What the tools report of the rungs of one ladder."""
+    """The tools' reports on the rungs of one ladder."""
 
     ladder: str
     rungs: int
@@ -142,7 +142,7 @@ class CleanRecord(TypedDict):
 
 
 class VariantRow(TypedDict):
-    """What a GPU makes of a variant of an exhibit: a product of square matrices of side ``n``, ``launches`` times.
+    """A GPU's results of a variant of an exhibit: a product of square matrices of side ``n``, ``launches`` times.
 
     ``wrong``: the number of wrong elements of each launch with random matrices; ``constant``: with constant ones.
     """
@@ -168,7 +168,7 @@ class StagesRecord(TypedDict):
 
 
 class FuzzKind(TypedDict):
-    """Programs of one kind: how many, how many words were compared, first and last seed, and what differs."""
+    """Programs of one kind: their number, the number of words compared, first and last seed, and the differences."""
 
     programs: int
     words: int
@@ -189,7 +189,7 @@ class FuzzRecord(TypedDict):
 
 
 class TensorForm(TypedDict):
-    """Sums of one kind of matrix product, and how many of them the emulator has with other bits."""
+    """Sums of one kind of matrix product, and the number of them that have other bits on the emulator."""
 
     sums: int
     different: int

@@ -1,8 +1,8 @@
-"""The vendor's libraries as peers, one module a library.
+"""The vendor's libraries as peers, one module per library.
 
-Every module imports its library when a peer is prepared, so that all of them can be read without a GPU. A library that
-is missing, or that cannot solve a size, raises :class:`~climb.bench.problem.PeerUnavailable`: the record and ``climb
-report`` then say why there is no time.
+Every module imports its library when a peer is prepared, so that the modules can be imported without a GPU. A library
+that is missing, or that cannot solve a size, raises :class:`~climb.bench.problem.PeerUnavailable`: the record and
+``climb report`` then say why there is no time.
 """
 
 from climb.bench.libraries.choosing import Prepared, fastest

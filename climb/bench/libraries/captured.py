@@ -13,7 +13,7 @@ WARMING = 3
 
 
 def captured(function: Callable[[], Any], target: Any, chosen: Description | None = None) -> Prepared:
-    """A launch that replays what ``function`` does, and copies its result to ``target``; all on PyTorch's streams."""
+    """Return a launch that replays ``function``, and copies its result to ``target``; all on PyTorch's streams."""
     import torch
 
     stream = torch.cuda.Stream()

@@ -15,9 +15,9 @@ from climb.bench.problem import PeerUnavailable
 
 #: Launches of each candidate that are timed.
 TIMED = 5
-#: Bytes written before each of them: several L2 caches, and long enough to write that the launch is queued meanwhile.
+#: Bytes written before each launch: several L2 caches, and a write long enough for the launch to be queued meanwhile.
 FLUSH = 512 << 20
-#: Another choice must take less than this share of the time of an earlier one: it is noise otherwise.
+#: A later candidate must take less than this share of an earlier one's time: a smaller gain is noise.
 BETTER = 0.98
 
 Enqueue = Callable[[], None]
@@ -25,10 +25,10 @@ Enqueue = Callable[[], None]
 
 @dataclass
 class Prepared:
-    """A peer's launch with what was chosen for it: fields that replace those of the peer's description.
+    """A peer's launch with the choice made for it: fields that replace those of the peer's description.
 
-    A peer that writes its result in a layout of its own has ``deliver``, which brings it into the problem's array. Only
-    the first call does that: it is verified, and those that are timed follow.
+    A peer that writes its result in another layout has ``deliver``, which brings it into the problem's array. Only the
+    first call does that: it is verified, and the timed calls follow.
     """
 
     enqueue: Enqueue
@@ -59,7 +59,7 @@ def fastest(
             candidate = make()
             candidate.enqueue()
             taken = seconds(candidate.enqueue)
-        except Exception as error:  # a library refuses a size in its own way, and others may take it
+        except Exception as error:  # a library refuses a size in its own way, and other candidates may take it
             reason = f"{type(error).__name__}: {error}"
             continue
         if best is None or taken < BETTER * best[0]:
@@ -71,7 +71,7 @@ def fastest(
 
 
 def cold_seconds(enqueue: Enqueue, launches: int = TIMED) -> float:
-    """The median GPU time of a launch on the current stream, by events, each after L2 was overwritten."""
+    """Return the median GPU time of a launch on the current stream, by events, each after L2 was overwritten."""
     import cupy
 
     flush = cupy.empty(FLUSH // 4, dtype=cupy.float32)

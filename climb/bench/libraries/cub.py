@@ -36,7 +36,7 @@ def compute(algorithm: str, precision: str) -> Callable[[], Description]:
 
 
 def cupy_reduction(source: Any, method: str, out: Any) -> Callable[[], None]:
-    """A launch: a reduction of a CuPy array to one element by CUB, never by CuPy's own kernels.
+    """Return a launch: a reduction of a CuPy array to one element by CUB, never by CuPy's own kernels.
 
     ``method`` is a method of the array (``"sum"``, ``"max"``, ``"argmax"``). Raises :class:`PeerUnavailable` without
     CUB.
@@ -54,7 +54,8 @@ def cupy_reduction(source: Any, method: str, out: Any) -> Callable[[], None]:
 
 
 def reduction(source: Any, operation: str, out: Any) -> Callable[[], None]:
-    """A launch of CUB's ``DeviceReduce::Reduce`` on ``source`` into the one element of ``out``, in ``out``'s type.
+    """Return a launch of CUB's ``DeviceReduce::Reduce`` on ``source`` into the one element of ``out``, in ``out``'s
+    type.
 
     ``operation`` is ``"PLUS"`` or ``"MAXIMUM"``. The type of the initial value is that of the accumulator, so a
     float64 ``out`` sums float32 values in float64. Storage is allocated and code compiled now.
@@ -78,7 +79,7 @@ def reduction(source: Any, operation: str, out: Any) -> Callable[[], None]:
 
 
 def histogram(values: Any, counts: Any) -> Callable[[], None]:
-    """A launch that counts each of ``0 ... counts.size - 1`` among ``values``, both arrays on the GPU.
+    """Return a launch that counts each of ``0 ... counts.size - 1`` among ``values``, both arrays on the GPU.
 
     It calls CUB's ``DeviceHistogram::HistogramEven`` with one bin per integer; its storage is allocated now.
     """
@@ -101,7 +102,7 @@ def histogram(values: Any, counts: Any) -> Callable[[], None]:
 
 
 def _load() -> None:
-    """Load what ``cuda.compute`` links with, of its own CUDA version: PyTorch may have loaded those of another."""
+    """Load the libraries that ``cuda.compute`` links with, of its own CUDA version: PyTorch may have loaded another."""
     for part in ("nvrtc", "nvjitlink", "cuda_runtime"):
         preload(part)
 

@@ -13,7 +13,7 @@ import numpy as np
 from climb.bench.libraries.choosing import Prepared, fastest
 from climb.bench.libraries.description import Description, describe, dotted
 
-#: What a record says where TF32 was allowed and does not pay.
+#: The text in a record if TF32 was allowed and does not pay.
 NO_TF32 = "TF32 allowed, but no faster than fp32 here"
 
 
@@ -46,7 +46,7 @@ def product(tf32: bool) -> Callable[[dict[str, Any], Any], Callable[[], None]]:
 
 
 def matmul(a: Any, b: Any, out: Any, tf32: bool) -> Prepared:
-    """A launch of ``torch.matmul`` on tensors: in fp32, or in TF32 where that is allowed and faster."""
+    """Return a launch of ``torch.matmul`` on tensors: in fp32, or in TF32 if that is allowed and faster."""
     import torch
 
     def with_setting(allowed: bool, chosen: Description) -> Callable[[], Prepared]:
@@ -70,7 +70,8 @@ def product_of_halves(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
 
 
 def transposition(source: Any, target: Any) -> Callable[[], None]:
-    """A launch of ``cublasSgeam`` that writes the transpose of the matrix ``source`` into ``target``, CuPy arrays."""
+    """Return a launch of ``cublasSgeam`` that writes the transpose of the matrix ``source`` into ``target``, CuPy
+    arrays."""
     import cupy
     import torch  # noqa: F401 - loads the library
     from nvmath.bindings import cublas as library
@@ -92,7 +93,7 @@ def transposition(source: Any, target: Any) -> Callable[[], None]:
 
 
 def saxpy(factor: float, x: Any, y: Any) -> Callable[[], None]:
-    """A launch of ``cublasSaxpy``: ``y`` becomes ``factor * x + y``, both CuPy vectors of float32."""
+    """Return a launch of ``cublasSaxpy``: ``y`` becomes ``factor * x + y``, both CuPy vectors of float32."""
     import cupy
     import torch  # noqa: F401 - loads the library
     from nvmath.bindings import cublas as library

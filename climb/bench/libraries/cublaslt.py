@@ -1,7 +1,7 @@
 """cuBLASLt: every algorithm that its heuristics propose for a product, timed, and the fastest taken.
 
 Through nvmath's bindings, on the cuBLASLt that PyTorch loads. ``cublasLtMatmulAlgoGetHeuristic`` orders algorithms by
-an estimate of their time; what is first is what cuBLAS runs, and is not always the fastest.
+an estimate of their time; cuBLAS runs the first, which is not always the fastest.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from climb.bench.libraries.description import Description, shortened
 from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.problem import PeerUnavailable
 
-#: Bytes of workspace: what cuBLAS recommends for Hopper, from where split-K has all the room that it asks for.
+#: Bytes of workspace: cuBLAS's recommendation for Hopper, which also gives split-K all the room that it needs.
 WORKSPACE = 64 << 20
-#: Algorithms to ask the heuristics for; there are fewer for most products.
+#: Algorithms requested from the heuristics; most products have fewer.
 ASKED = 64
 
 # Values of the enumerations cudaDataType_t, cublasComputeType_t and cublasOperation_t.
@@ -49,14 +49,14 @@ class Matrix:
 
 
 def matrix(array: Any, transposed: bool = False) -> Matrix:
-    """A two-dimensional C-contiguous CuPy array, or with ``transposed`` its transpose, without a copy."""
+    """Return a two-dimensional C-contiguous CuPy array, or with ``transposed`` its transpose, without a copy."""
     rows, cols = array.shape
     extents = (cols, rows) if transposed else (rows, cols)
     return Matrix(array.data.ptr, *extents, cols, transposed, dtype=str(array.dtype))
 
 
 def product(a: Matrix, b: Matrix, c: Matrix, precision: str = "fp32", addend: Matrix | None = None) -> Prepared:
-    """A launch of c = a b + addend, by the fastest algorithm of the heuristics; workspace is allocated now.
+    """Return a launch of c = a b + addend, by the fastest algorithm of the heuristics; workspace is allocated now.
 
     ``precision`` is ``"fp32"``, ``"fp16"`` for factors of float16 with sums in float32, ``"TF32"`` or ``"BF16x9"``,
     which emulates fp32 with nine bfloat16 products. Without ``addend`` nothing is added. Raises
@@ -66,7 +66,7 @@ def product(a: Matrix, b: Matrix, c: Matrix, precision: str = "fp32", addend: Ma
 
 
 def as_asked(candidate: Prepared, precision: str, kernels: Callable[..., tuple[str, ...]] = kernels_of) -> Prepared:
-    """The candidate, if the kernels that it launches are of its precision; it is launched to see them.
+    """Return the candidate if the kernels that it launches are of its precision; it is launched to see them.
 
     Heuristics for an emulated precision propose fp32 kernels too, and propose nothing else on a GPU without emulation.
     Raises :class:`PeerUnavailable` with the kernel's name.
@@ -118,7 +118,7 @@ def _candidates(
 
 
 def _preference(lt: Any, *operands: Matrix) -> int:
-    """What the heuristics may assume: the workspace, and on how many bytes A, B, C and D begin in each batch."""
+    """Create the heuristics' preferences: the workspace, and the alignment in bytes of A, B, C and D in each batch."""
     made, names = lt.matmul_preference_create(), lt.MatmulPreferenceAttribute
     values = [(names.MAX_WORKSPACE_BYTES, np.uint64(WORKSPACE))]
     for letter, operand in zip("ABCD", operands, strict=True):
@@ -130,13 +130,13 @@ def _preference(lt: Any, *operands: Matrix) -> int:
 
 
 def alignment(one: Matrix) -> int:
-    """The largest power of two, up to 256, of bytes on which the matrix begins in every element of the batch."""
+    """Return the largest power of two, up to 256, of bytes on which the matrix begins in every element of the batch."""
     positions = one.address | 256 | (np.dtype(one.dtype).itemsize * one.stride if one.batch > 1 else 0)
     return positions & -positions
 
 
 def _layout(lt: Any, one: Matrix) -> int:
-    """A descriptor of what is stored, column-major: a row-major array's columns are its rows."""
+    """Create a descriptor of the stored matrix, column-major: a row-major array's columns are its rows."""
     stored_rows, stored_cols = (one.cols, one.rows) if one.transposed else (one.rows, one.cols)
     layout = lt.matrix_layout_create(_TYPES[one.dtype], stored_cols, stored_rows, one.pitch)
     if one.batch > 1:
@@ -156,7 +156,7 @@ def _set_desc(lt: Any, description: int, attribute: Any, value: Any) -> None:
 
 
 def _described(lt: Any, algorithm: int, index: int, count: int) -> Description:
-    """The algorithm by its configuration, as ``cublasLtMatmulAlgoConfigGetAttribute`` gives it."""
+    """Describe the algorithm by its configuration, as ``cublasLtMatmulAlgoConfigGetAttribute`` gives it."""
     names = {"ID": "algorithm", "TILE_ID": "tile", "STAGES_ID": "stages", "SPLITK_NUM": "split-K"}
     parts = []
     for name, said in names.items():

@@ -1,4 +1,4 @@
-"""cuDNN as PyTorch calls it: every algorithm that cuDNN's heuristics list is tried, in the layout that is asked for.
+"""cuDNN as PyTorch calls it: every algorithm that cuDNN's heuristics list is tried, in the requested layout.
 
 PyTorch tries the first ten by default (``torch.backends.cudnn.benchmark_limit``); here the limit is lifted.
 ``cudnn_graph`` asks cuDNN itself.
@@ -38,7 +38,8 @@ def convolution(
     tf32: bool = False,
     channels_last: bool = False,
 ) -> Prepared:
-    """A launch that convolves ``source`` into ``target``, both (batch, channels, ...) with one to three extents more.
+    """Return a launch that convolves ``source`` into ``target``, both (batch, channels, ...) with one to three extents
+    more.
 
     ``weights`` are (channels out, channels in, ...), on the host or on the GPU; ``padding`` has a number for each
     extent. A ``bias`` (channels out) is added by a second kernel, as PyTorch's ``conv2d`` does it. With
@@ -95,7 +96,7 @@ def _convolution(
 def convolution_of_image(
     image: Any, weights: Any, result: Any, border: str = "zero", tf32: bool = False
 ) -> Callable[[], None]:
-    """A launch that convolves one image (rows, columns) with one filter of odd extents, all CuPy arrays.
+    """Return a launch that convolves one image (rows, columns) with one filter of odd extents, all CuPy arrays.
 
     ``border`` is ``"zero"``, which cuDNN handles itself, or ``"clamp"`` or ``"reflect"``: then each call first writes
     the wider image with PyTorch, as ``conv2d`` with a ``padding_mode`` does, into memory that is allocated now.
@@ -123,7 +124,7 @@ def convolution_of_image(
 
 
 def module_convolution(source: Any, weights: Any, target: Any, padding: int, benchmark: bool) -> Prepared:
-    """A launch of ``torch.nn.Conv3d(1, 1, ...)`` on a cube, as a user's code calls it, with a bias of zero.
+    """Return a launch of ``torch.nn.Conv3d(1, 1, ...)`` on a cube, as a user's code calls it, with a bias of zero.
 
     Without ``benchmark`` these are PyTorch's defaults: cuDNN's first heuristic choice, TF32 allowed. The result is a
     new tensor in each call; the first is copied into ``target``, to be verified.

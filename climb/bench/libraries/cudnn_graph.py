@@ -40,7 +40,7 @@ def convolution(
     tf32: bool = False,
     layouts: Sequence[str] = LAYOUTS,
 ) -> Prepared:
-    """A launch that convolves ``source`` into ``target`` and adds ``bias`` in the same operation, CuPy arrays.
+    """Return a launch that convolves ``source`` into ``target`` and adds ``bias`` in the same operation, CuPy arrays.
 
     Shapes: (batch, channels in, rows, columns), weights (channels out, channels in, taps down, taps across), bias
     (channels out), target (batch, channels out, rows, columns). All plans in all ``layouts`` are built and timed now.
@@ -122,7 +122,7 @@ def _tensor(graph: Any, name: str, array: Any, layout: str) -> Any:
 
 
 def _strides(shape: Sequence[int], layout: str) -> list[int]:
-    """Strides in elements of a packed array of shape (N, C, H, W), laid out as ``"NCHW"`` or ``"NHWC"``."""
+    """Return the strides in elements of a packed array of shape (N, C, H, W), laid out as ``"NCHW"`` or ``"NHWC"``."""
     _, channels, rows, cols = shape
     if layout == "NHWC":
         return [channels * rows * cols, 1, cols * channels, channels]

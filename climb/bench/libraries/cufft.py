@@ -20,7 +20,7 @@ from climb.bench.libraries.choosing import Prepared, fastest
 from climb.bench.libraries.description import Description, describe, dotted
 from climb.bench.problem import PeerUnavailable
 
-#: How many lengths of a whole transform are tried, from the shortest that suffices.
+#: The number of lengths of a whole transform that are tried, from the shortest that suffices.
 TRIED = 4
 #: Lengths of tiles that are tried: powers of two and thrice a power of two, for which cuFFT is fastest.
 TILES = {2: (32, 64, 128, 256, 512, 1024), 3: (24, 32, 48, 64, 96, 128)}
@@ -89,13 +89,14 @@ extern "C" __global__ void keep(const float* __restrict__ tiles,
 """
 
 
-#: Makes a launch from source, spectrum of the weights, target and tiling.
+#: Makes a launch from the source, the spectrum of the weights, the target and the tiling.
 Make = Callable[[Any, Any, Any, "Tiling"], Prepared]
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a volume is cut: extents, transform lengths, and by dimension tiles, their distance and their early start."""
+    """The way a volume is cut: extents, transform lengths, and for each dimension its tiles, their distance and early
+    start."""
 
     extents: tuple[int, ...]
     lengths: tuple[int, ...]
@@ -145,7 +146,7 @@ class Tiling:
 
 
 def smooth_lengths(least: int, count: int = TRIED) -> list[int]:
-    """The first even lengths from ``least`` on without a prime factor above 13, for which cuFFT has kernels."""
+    """Return the first even lengths from ``least`` on without a prime factor above 13, for which cuFFT has kernels."""
     found: list[int] = []
     length = least
     while len(found) < count:
@@ -160,7 +161,7 @@ def smooth_lengths(least: int, count: int = TRIED) -> list[int]:
 
 
 def whole(extents: tuple[int, ...], reaches: tuple[int, ...], lengths: tuple[int, ...]) -> Tiling:
-    """One tile that holds everything. Raises ValueError for lengths in which results would wrap around."""
+    """Return one tile that holds everything. Raises ValueError for lengths at which results would wrap around."""
     short = [n + r > length or 2 * r + 1 > length for n, r, length in zip(extents, reaches, lengths, strict=True)]
     if any(short):
         raise ValueError(f"{lengths} points are too few for {extents} with a reach of {reaches}")
@@ -168,7 +169,7 @@ def whole(extents: tuple[int, ...], reaches: tuple[int, ...], lengths: tuple[int
 
 
 def overlap_save(extents: tuple[int, ...], reaches: tuple[int, ...], length: int) -> Tiling:
-    """Tiles of ``length`` points in each dimension. Raises ValueError where more than half of them overlap."""
+    """Return tiles of ``length`` points in each dimension. Raises ValueError if more than half of them overlap."""
     if any(4 * r > length for r in reaches):
         raise ValueError(f"tiles of {length} points keep less than half of them with a reach of {reaches}")
     steps = tuple(length - 2 * r for r in reaches)
@@ -177,7 +178,7 @@ def overlap_save(extents: tuple[int, ...], reaches: tuple[int, ...], length: int
 
 
 def tilings(extents: tuple[int, ...], reaches: tuple[int, ...]) -> Iterator[Tiling]:
-    """What is tried: the whole volume at the shortest lengths that suffice, then tiles of several lengths."""
+    """Yield the tilings to try: the whole volume at the shortest sufficient lengths, then tiles of several lengths."""
     by_dimension = [smooth_lengths(max(n + r, 2 * r + 1)) for n, r in zip(extents, reaches, strict=True)]
     for lengths in zip(*by_dimension, strict=True):
         yield whole(extents, reaches, lengths)
@@ -187,7 +188,7 @@ def tilings(extents: tuple[int, ...], reaches: tuple[int, ...]) -> Iterator[Tili
 
 
 def convolution(source: Any, weights: Any, target: Any, *makes: Make) -> Prepared:
-    """A launch that convolves ``source`` into ``target``, CuPy arrays of two or three dimensions, zeros outside.
+    """Return a launch that convolves ``source`` into ``target``, CuPy arrays of two or three dimensions, zeros outside.
 
     Plans, buffers and the spectrum of ``weights``, which have odd extents, are made now. All :func:`tilings` are timed
     and the fastest is kept. ``makes`` turn one of them into a launch: :func:`with_kernels` by default.
@@ -203,7 +204,8 @@ def convolution(source: Any, weights: Any, target: Any, *makes: Make) -> Prepare
 
 
 def spectrum_of(weights: Any, cut: Tiling) -> Any:
-    """The spectrum of the flipped weights, centred at the origin, with the scale of both transforms, as a CuPy array.
+    """Return the spectrum of the flipped weights, centred at the origin, with the scale of both transforms, as a CuPy
+    array.
 
     A correlation is a convolution with flipped weights.
     """
@@ -254,17 +256,17 @@ class RealPlan:
 
 
 def forward_plan(cut: Tiling, prepare: Callable[[int], None] | None = None) -> RealPlan:
-    """The plan of all tiles' transforms to spectra."""
+    """Return the plan of all tiles' transforms to spectra."""
     return RealPlan(cut.lengths, cut.batch, _R2C, prepare)
 
 
 def backward_plan(cut: Tiling, prepare: Callable[[int], None] | None = None) -> RealPlan:
-    """The plan of all tiles' transforms back."""
+    """Return the plan of all tiles' transforms back."""
     return RealPlan(cut.lengths, cut.batch, _C2R, prepare)
 
 
 def with_kernels(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepared:
-    """A launch by this tiling, kernels of ours around cuFFT's; ``factors`` come from :func:`spectrum_of`."""
+    """Return a launch by this tiling, kernels of ours around cuFFT's; ``factors`` come from :func:`spectrum_of`."""
     import cupy
 
     module = cupy.RawModule(code=cut.source() + _KERNELS, options=("-std=c++17",))

@@ -16,7 +16,7 @@ from climb.bench.libraries.choosing import Prepared
 from climb.bench.libraries.cufft import Tiling, backward_plan, forward_plan
 from climb.bench.problem import PeerUnavailable
 
-#: The callbacks by the names that cuFFT looks for. Each is compiled by itself, and what they share has internal
+#: The callbacks by the names that cuFFT looks for. Each is compiled by itself. Code that they share has internal
 #: linkage, because two callbacks of one plan are linked together.
 _CALLBACKS = {
     "LoadReal": r"""
@@ -49,9 +49,10 @@ _KINDS = {"LoadReal": 2, "LoadComplex": 0, "StoreReal": 6}
 
 
 def with_callbacks(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepared:
-    """A launch of two transforms that convolves ``source`` into ``target`` by this tiling; ``factors`` as a spectrum.
+    """Return a launch of two transforms that convolves ``source`` into ``target`` by this tiling; ``factors`` is a
+    spectrum.
 
-    Raises :class:`PeerUnavailable` where cuFFT's compiler cannot be found.
+    Raises :class:`PeerUnavailable` if cuFFT's compiler cannot be found.
     """
     import cupy
     from nvmath.bindings import cufft
@@ -91,9 +92,9 @@ def callback(name: str, cut: Tiling) -> str:
 
 
 def lto_ir(source: str, compute_capability: str) -> bytes:
-    """Device functions as LTO-IR for ``compute_capability`` (``"90"``), by the NVRTC of PyTorch's CUDA.
+    """Compile device functions to LTO-IR for ``compute_capability`` (``"90"``), by the NVRTC of PyTorch's CUDA.
 
-    Raises :class:`PeerUnavailable` where there is none, and RuntimeError with the compiler's log for wrong code.
+    Raises :class:`PeerUnavailable` if it is missing, and RuntimeError with the compiler's log for wrong code.
     """
     nvrtc = _compiler()
     program = ctypes.c_void_p()
@@ -128,7 +129,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def folder_of_library(name: str, maps: str) -> Path:
-    """The folder of a loaded library, from the text of /proc/self/maps. Raises :class:`PeerUnavailable`."""
+    """Return the folder of a loaded library, from the text of /proc/self/maps. Raises :class:`PeerUnavailable`."""
     for line in maps.splitlines():
         path = line[line.find("/") :] if "/" in line else ""
         if Path(path).name.startswith(name):

@@ -15,7 +15,7 @@ from climb.bench.libraries.cublas import cublas
 from climb.bench.libraries.description import Description, describe, dotted
 from climb.bench.problem import Peer, PeerUnavailable, Size
 
-#: Cycles that the GPU waits before a launch that is timed: more than the CPU needs for it.
+#: Cycles that the GPU waits before a timed launch: longer than the CPU needs to queue it.
 _WAIT = 5_000_000
 #: Makes the matrix with its zeros from values and metadata: NumPy arrays.
 Expand = Callable[[Any, Any], Any]
@@ -61,7 +61,7 @@ def _described(algorithm: str) -> Callable[[], Description]:
 
 
 def _tensors(expand: Expand, arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """A with its zeros, B and C, as PyTorch's tensors on the GPU."""
+    """Return A with its zeros, B and C, as PyTorch's tensors on the GPU."""
     import cupy
     import torch
 
@@ -83,7 +83,7 @@ def _sparse(expand: Expand) -> Callable[[dict[str, Any], Size], Prepared]:
 
 
 def _seconds(enqueue: Callable[[], None], launches: int = 5) -> float:
-    """The median GPU time of a launch, with a cold cache.
+    """Return the median GPU time of a launch, with a cold cache.
 
     PyTorch makes cuSPARSELt plan every call, which takes the CPU longer than the product takes the GPU. So the GPU is
     kept waiting until the launch is queued.

@@ -28,7 +28,7 @@ def cutensor(algorithm: str) -> Callable[[], Description]:
 
 
 def transposition(source: Any, target: Any) -> Prepared:
-    """A launch that writes the transpose of the matrix ``source`` into ``target``, float32 CuPy arrays."""
+    """Return a launch that writes the transpose of the matrix ``source`` into ``target``, float32 CuPy arrays."""
     import cupy
     import torch  # noqa: F401 - loads cuBLASLt, which cuTENSOR needs
     from nvmath.bindings import cutensor as library

@@ -27,7 +27,7 @@ _NAMES = ("TILE_M", "TILE_N", "TILE_K", "WARP_M", "WARP_N", "STAGES")
 
 @dataclass(frozen=True)
 class Kind:
-    """How factors are multiplied: C++ names, steps of k of an instruction, elements in 16 bytes, tiles to try."""
+    """A way to multiply factors: C++ names, k steps of an instruction, elements in 16 bytes, tiles to try."""
 
     factor: str
     operator: str
@@ -62,7 +62,8 @@ def cutlass(algorithm: str, precision: str) -> Callable[[], Description]:
 
 
 def options(kind: Kind, tile: tuple[int, ...], aligned: bool, headers: Path, cuda_major: int) -> tuple[str, ...]:
-    """NVRTC's options for a tile; ``aligned`` rows begin at 16 bytes, ``headers`` is the folder with ``cutlass/``."""
+    """Return NVRTC's options for a tile; ``aligned`` rows begin at 16 bytes, ``headers`` is the folder with
+    ``cutlass/``."""
     from climb.toolchain.includes import cuda_include_dirs
 
     defines = [f"-D{name}={value}" for name, value in zip(_NAMES, tile, strict=True)]
@@ -73,7 +74,7 @@ def options(kind: Kind, tile: tuple[int, ...], aligned: bool, headers: Path, cud
 
 
 def headers() -> Path:
-    """The folder of CUTLASS's headers. Raises ImportError without the package."""
+    """Return the folder of CUTLASS's headers. Raises ImportError without the package."""
     spec = importlib.util.find_spec("cutlass_library")
     for root in (spec.submodule_search_locations or []) if spec else []:
         folder = Path(root) / "source" / "include"
@@ -83,7 +84,8 @@ def headers() -> Path:
 
 
 def product(a: Any, b: Any, c: Any, precision: str = "3xTF32") -> Prepared:
-    """A launch of c = a b, row-major CuPy arrays, by the fastest of a few tiles; ``precision`` is one of ``KINDS``."""
+    """Return a launch of c = a b, row-major CuPy arrays, by the fastest of a few tiles; ``precision`` is one of
+    ``KINDS``."""
     import cupy
 
     folder, major = headers(), cupy.cuda.nvrtc.getVersion()[0]

@@ -1,4 +1,4 @@
-"""What a record says of a peer: library, version, algorithm, precision, and the kernels that one launch runs."""
+"""The description of a peer in a record: library, version, algorithm, precision, and the kernels of one launch."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from climb.bench.claimed_precision import of_library
 from climb.bench.problem import Peer, PeerUnavailable, Size
 
 Description = dict[str, str]
-#: What a peer that needs a missing package says; ``make gpu`` installs all of them.
+#: The text for a peer that needs a missing package; ``make gpu`` installs all of them.
 INSTALL = "make gpu"
 #: A kernel's name may have thousands of characters of template arguments; what is left tells kernels apart.
 LONGEST_NAME = 160
 
 
 def describe(name: str, version: str, algorithm: str, precision: str) -> Description:
-    """A description by its fields, in the order in which records hold them."""
+    """Make a description from its fields, in the order in which records hold them."""
     # PyTorch's version is a subclass of str, which msgspec refuses to write.
     return {"name": name, "version": str(version), "algorithm": algorithm, "precision": precision}
 
 
 def dotted(number: int, *places: int) -> str:
-    """A version that a library packs into a number: ``dotted(91900, 10000, 100, 1)`` is ``9.19.0``."""
+    """Format a version that a library packs into a number: ``dotted(91900, 10000, 100, 1)`` is ``9.19.0``."""
     parts = []
     for place in places:
         parts.append(str(number // place))
@@ -57,8 +57,8 @@ def _missing_library_named() -> Iterator[None]:
 def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) -> Description:
     """The description of a prepared peer: its own, then what was chosen at this size, then the kernels it launched.
 
-    Raises :class:`PeerUnavailable` where the library that knows the version is missing, and where the kernels are not
-    of the precision that the description names.
+    Raises :class:`PeerUnavailable` if the library that gives the version is missing, or if the kernels are not of the
+    precision that the description names.
     """
     with _missing_library_named():
         found = {**peer.describe(), **getattr(launch, "chosen", {})}
@@ -70,7 +70,8 @@ def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) 
 
 
 def shortened(name: str) -> str:
-    """A kernel's demangled name; one that is too long without the insides of its template arguments and parameters."""
+    """Return a kernel's demangled name; if it is too long, without the insides of its template arguments and
+    parameters."""
     name = name.removeprefix("void ")
     if len(name) <= LONGEST_NAME:
         return name

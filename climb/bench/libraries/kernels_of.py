@@ -11,7 +11,7 @@ from typing import Any
 
 
 def kernels_of(launch: Callable[[], None]) -> tuple[str, ...]:
-    """The names of the kernels, copies and fills of one launch, in the order in which they start.
+    """Return the names of the kernels, copies and fills of one launch, in the order in which they start.
 
     A name that comes several times in a row is followed by `` x 3``. Empty without PyTorch.
     """
@@ -20,7 +20,7 @@ def kernels_of(launch: Callable[[], None]) -> tuple[str, ...]:
         from torch.profiler import ProfilerActivity, profile
     except ImportError:
         return ()
-    # Let go of CUPTI at the end, so that nothing of it slows the launches that are timed afterwards.
+    # Release CUPTI at the end, so that it does not slow the launches that are timed afterwards.
     os.environ.setdefault("TEARDOWN_CUPTI", "1")
     torch.cuda.synchronize()
     with profile(activities=[ProfilerActivity.CUDA]) as trace:
@@ -30,7 +30,7 @@ def kernels_of(launch: Callable[[], None]) -> tuple[str, ...]:
 
 
 def names_of(events: Iterable[Any]) -> tuple[str, ...]:
-    """The names of the events that ran on the GPU, by their start, with runs of one name counted."""
+    """Return the names of the events that ran on the GPU, by their start, with runs of one name counted."""
     on_gpu = [event for event in events if "CUDA" in str(event.device_type)]
     names: list[tuple[str, int]] = []
     for event in sorted(on_gpu, key=lambda event: event.time_range.start):

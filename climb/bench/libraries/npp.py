@@ -17,7 +17,7 @@ from climb.bench.problem import PeerUnavailable
 
 #: The borders of the ladder conv2d as values of NppiBorderType.
 BORDERS = {"zero": 1, "clamp": 2, "reflect": 4}
-#: What numpy.pad calls them.
+#: numpy.pad's names for the borders.
 PADDINGS = {"zero": "constant", "clamp": "edge", "reflect": "reflect"}
 
 
@@ -34,7 +34,7 @@ class Point(ctypes.Structure):
 
 
 class Context(ctypes.Structure):
-    """NppStreamContext: the stream, and what NPP would otherwise ask the device in each call."""
+    """NppStreamContext: the stream, and the device properties that NPP would otherwise query in each call."""
 
     _fields_ = (
         ("stream", ctypes.c_void_p),
@@ -68,9 +68,9 @@ def npp(algorithm: str) -> Callable[[], Description]:
 def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
     """A launch that convolves an image (rows, columns) with a filter of odd extents, float32 CuPy arrays.
 
-    Around zeros, the image may also be copied into a wider one first, in each call; the faster way is taken. NPP takes
-    any border without an error, and computes another one at some sizes. So the sides of each way's result are compared
-    with NumPy's first. Raises :class:`PeerUnavailable` where no way has the border that was asked for.
+    Around zeros, the image may also be copied into a wider one first, in each call; the faster way is taken. NPP
+    accepts any border without an error, but uses a different one at some sizes. So the sides of each result are first
+    compared with NumPy's. Raises :class:`PeerUnavailable` if neither way computes the requested border.
     """
     library = _load("nppif")
     import cupy
@@ -121,10 +121,10 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
 
 
 def keeps_border(image: Any, weights: Any, result: Any, border: str) -> bool:
-    """Whether a result is, along its four sides, the convolution of an image whose border is continued in this way.
+    """Return whether the four sides of a result are the convolution of an image whose border is continued in this way.
 
-    Arrays of NumPy or CuPy: image and result (rows, columns), a filter of odd extents. As many rows and columns are
-    compared at each side as the filter has. Differences of float32 rounding count as none.
+    Arrays of NumPy or CuPy: image and result (rows, columns), a filter of odd extents. Each side is compared over as
+    many rows or columns as the filter has. Differences from float32 rounding are ignored.
     """
     height, width = weights.shape
     factors = _host(weights)
@@ -136,7 +136,7 @@ def keeps_border(image: Any, weights: Any, result: Any, border: str) -> bool:
 
 
 def _equal(image: np.ndarray, weights: np.ndarray, result: np.ndarray, border: str, at: Any) -> bool:
-    """Whether these rows or columns of a result are the convolution of the image."""
+    """Return whether these rows or columns of a result are the convolution of the image."""
     height, width = weights.shape
     edges = ((height // 2, height // 2), (width // 2, width // 2))
     padded = np.pad(image.astype(np.float64), edges, mode=PADDINGS[border])  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Matrix products and matrix-vector products in Triton, autotuned: what a few dozen lines of Python reach.
+"""Matrix products and matrix-vector products in Triton, autotuned: the speed that a few dozen lines of Python reach.
 
 Triton comes with PyTorch. The kernels follow its tutorials' structure (blocks of the result, grouped so that those that
 run together share their inputs in the L2 cache); configurations are tried when a peer is prepared, and the fastest is
@@ -100,7 +100,8 @@ def histogram_kernel(values, counts, n, BINS: tl.constexpr, STEP: tl.constexpr):
 
 
 def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
-    """A launch of c = a b, tensors of two dimensions, c row-major float32, a and b by any strides, float32 or float16.
+    """Return a launch of c = a b, tensors of two dimensions, c row-major float32, a and b by any strides, float32 or
+    float16.
 
     ``precision`` is Triton's ``input_precision``: ``"ieee"`` (fp32 FMAs), ``"tf32"``, or ``"tf32x3"``, three TF32
     products whose sum is nearly as accurate as fp32.
@@ -129,7 +130,7 @@ def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
 
 
 def vector_product(weights: Any, given: Any, out: Any, strips: Iterable[tuple[int, int, int]] = STRIPS) -> Prepared:
-    """A launch of out = weights given: weights (n, k), given (k), out (n), all float32 or all int32 tensors."""
+    """Return a launch of out = weights given: weights (n, k), given (k), out (n), all float32 or all int32 tensors."""
     import torch
 
     n, k = weights.shape
@@ -147,7 +148,8 @@ def vector_product(weights: Any, given: Any, out: Any, strips: Iterable[tuple[in
 
 
 def histogram(values: Any, counts: Any) -> Prepared:
-    """A launch that counts each of 0 ... bins - 1 among integer ``values``; ``counts`` has a power of two of bins."""
+    """Return a launch that counts each of 0 ... bins - 1 among integer ``values``; ``counts`` has a power of two of
+    bins."""
     import torch
 
     n, bins = values.numel(), counts.numel()

@@ -22,7 +22,7 @@ def triton(algorithm: str, precision: str) -> Callable[[], Description]:
 
 
 def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
-    """A launch of c = a b on CuPy arrays, c float32, a and b float32 or float16.
+    """Return a launch of c = a b on CuPy arrays, c float32, a and b float32 or float16.
 
     ``precision`` is ``"ieee"``, ``"tf32"`` or ``"tf32x3"``; products of float16 ignore it.
     """
@@ -34,7 +34,7 @@ def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
 
 
 def layer(weights: Any, given: Any, out: Any, precision: str = "ieee") -> Prepared:
-    """A launch of out = given weights^T: weights (outputs, inputs), given (batch, inputs), out (batch, outputs).
+    """Return a launch of out = given weights^T: weights (outputs, inputs), given (batch, inputs), out (batch, outputs).
 
     A batch of one is a matrix-vector product, whose sums are float32 or int32 as the arrays are.
     """
@@ -49,9 +49,10 @@ def layer(weights: Any, given: Any, out: Any, precision: str = "ieee") -> Prepar
 
 
 def histogram(values: Any, counts: Any) -> Prepared:
-    """A launch that counts each of 0 ... bins - 1 among unsigned ``values``, CuPy arrays; counts are 32-bit integers.
+    """Return a launch that counts each of 0 ... bins - 1 among unsigned ``values``, CuPy arrays; counts are 32-bit
+    integers.
 
-    Raises :class:`PeerUnavailable` unless bins is a power of two, for which alone Triton has histograms.
+    Raises :class:`PeerUnavailable` unless bins is a power of two: Triton has histograms only for those.
     """
     import torch
 

@@ -1,7 +1,7 @@
 """A convolution of rows as matrix products by cuBLASLt: unfolded (im2col), or a batch with a product for each tap.
 
-The weights are in the layout that the product wants before anything is timed, as a network would keep them, and the
-bias is expanded to the result's shape, from where the product adds it.
+Before anything is timed, the weights are brought into the product's layout, as a network would keep them, and the bias
+is expanded to the result's shape, so that the product can add it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from climb.bench.libraries.cublaslt import Matrix, matrix
 
 
 def unfolded(source: Any, weights: Any, bias: Any, target: Any, precision: str = "fp32") -> Prepared:
-    """A launch that unfolds ``source`` (channels in, length) with PyTorch's ``im2col`` and multiplies.
+    """Return a launch that unfolds ``source`` (channels in, length) with PyTorch's ``im2col`` and multiplies.
 
     ``weights`` (channels out, channels in, taps), ``bias`` (channels out), ``target`` (channels out, length), with
     zeros outside the rows; all float32 CuPy arrays.
@@ -45,7 +45,8 @@ def unfolded(source: Any, weights: Any, bias: Any, target: Any, precision: str =
 
 
 def by_taps(source: Any, weights: Any, bias: Any, target: Any, precision: str = "fp32") -> Prepared:
-    """A launch that multiplies each tap's weights with the rows moved by that tap, in one batch, and sums the products.
+    """Return a launch that multiplies each tap's weights with the rows moved by that tap, in one batch, and sums the
+    products.
 
     Nothing is unfolded: the batch reads the same padded rows, one element further for each tap. Arrays as in
     :func:`unfolded`.

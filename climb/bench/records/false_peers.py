@@ -1,7 +1,7 @@
-"""Points of a record that stand under a wrong name: of a peer that did not compute in the precision that it names.
+"""Points recorded under a wrong name: their peer did not compute in the precision that it names.
 
-The file keeps them, as it keeps all that was measured. Whoever reads it finds them among the skipped, with the reason,
-so that no table or figure compares anything with them.
+The file keeps them, as it keeps everything measured. Loading a record moves them to the skipped points, with the
+reason, so that no table or figure compares anything with them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from climb.bench.records.schema import Record, Skipped
 
 
 def without_false_peers(record: Record) -> Record:
-    """The record with its false peers skipped: once for each size, however many regimes they were measured in."""
+    """Return the record with its false peers skipped: once for each size, however many regimes they were measured
+    in."""
     reasons = [of_library(point.library) for point in record.points]
     if not any(reasons):
         return record

@@ -1,4 +1,4 @@
-"""Whether a record still describes its ladder: which points are stale, and which rungs are pending.
+"""Check whether a record still describes its ladder: which points are stale, and which rungs are pending.
 
 A point is *stale* when its kernel, its work or the ladder has changed since it was measured, or when it is missing
 beside points of the same rung. A rung or peer without any point is *pending*: it is new and waits for a GPU. Tests
@@ -19,17 +19,17 @@ from climb.bench.records.schema import Record
 
 
 class PendingRung(LookupError):
-    """A time is asked for of a rung that no record has measured yet; the message says what measures it."""
+    """The time of a rung that no record has measured yet was requested; the message says how to measure it."""
 
 
 def command(ladder: str) -> str:
-    """What records a ladder anew, on a machine with the GPU of the record."""
+    """Return the command that records a ladder anew, to be run on a machine with the record's GPU."""
     return f"make record LADDER={ladder}"
 
 
 @dataclass(frozen=True)
 class Stale:
-    """A point that was measured on something else than today's ladder, or that a record lacks."""
+    """A point that was measured on something other than today's ladder, or that a record lacks."""
 
     ladder: str
     name: str
@@ -38,7 +38,7 @@ class Stale:
 
     @property
     def command(self) -> str:
-        """What mends it, on a machine with the GPU of the record."""
+        """The command that makes the point fresh, to be run on a machine with the record's GPU."""
         return command(self.ladder)
 
     def __str__(self) -> str:
@@ -59,10 +59,10 @@ class Pending:
 
 
 def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
-    """What a whole record holds, as ``(kind, name, size)``.
+    """List the points of a complete record, as ``(kind, name, size)``.
 
-    Each rung and each peer at each headline size that it takes, and each that is swept at each further size that it
-    takes.
+    Each rung and each peer counts at every headline size that it takes. Those that are swept also count at every
+    further size that they take.
     """
     points: list[tuple[str, str, Size]] = []
     for size in ladder.problem.recorded:
@@ -75,7 +75,7 @@ def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
 
 
 def pending_rungs(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
-    """The rungs that a record should hold and has no point of, in the ladder's order: all without a record.
+    """List the rungs that a record should hold and has no point of, in the ladder's order; without a record, all.
 
     A rung that the GPU cannot run is not pending: the record says why.
     """
@@ -86,7 +86,7 @@ def pending_rungs(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
 
 
 def pending_peers(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
-    """The peers that a record neither measured nor skipped with a reason, in the ladder's order."""
+    """List the peers that a record neither measured nor skipped with a reason, in the ladder's order."""
     known = {point.name for point in record.points if point.kind == "peer"} if record else set()
     known |= {skipped.name for skipped in record.skipped} if record else set()
     expected = {name for kind, name, _ in expected_points(ladder) if kind == "peer"}
@@ -94,10 +94,10 @@ def pending_peers(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
 
 
 def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
-    """Where a record and its ladder differ: points that are missing, changed, or of something that is gone.
+    """List the points where a record and its ladder differ: missing, changed, or no longer part of the ladder.
 
-    Points of pending rungs and peers are left out, so that without a record nothing is stale, and so are the peers that
-    the record skipped with a reason. Empty when the record is fresh.
+    Pending rungs and peers are left out, so nothing is stale without a record. Peers that the record skipped with a
+    reason are left out too. Empty when the record is fresh.
     """
     if record is None:
         return []
@@ -123,7 +123,7 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
 def why_stale(
     record: Record, ladder: Ladder, kind: str, name: str, size: Size, text: Callable[[str], str] | None = None
 ) -> str | None:
-    """Why a point is stale in some regime of the ladder, or None. Every regime has a kernel hash of its own.
+    """Explain why a point is stale in some regime of the ladder, or return None. Every regime has its own kernel hash.
 
     ``text`` gives the source of a rung with all includes; it saves reading it again for each point.
     """
@@ -142,7 +142,7 @@ def why_stale(
 
 
 def _in(regime: str) -> str:
-    """The regime as the end of a reason; the first one, in which nearly all reasons show, is not named."""
+    """Return the regime as the end of a reason; "" for the first regime, in which nearly all reasons show."""
     return "" if regime == REGIMES[0] else f" in the regime '{regime}'"
 
 

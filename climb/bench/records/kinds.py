@@ -10,7 +10,7 @@ Count = int | float
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every record says first: when it was made, of which commit, on which GPU."""
+    """The head of every record: when it was made, from which commit, on which GPU."""
 
     date: str
     commit: str
@@ -18,7 +18,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class HardwarePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What Nsight Compute counted of one rung at one size; ``counts`` by the names of the record's metrics."""
+    """Nsight Compute's counts for one rung at one size; ``counts`` by the names of the record's metrics."""
 
     name: str
     size: StoredSize
@@ -36,7 +36,7 @@ class HardwareRecord(Measured, frozen=True, kw_only=True):
 
 
 class RepeatsPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often one rung gave each result, which is written as ``float.hex`` writes it."""
+    """The number of times that one rung gave each result; results are written in the format of ``float.hex``."""
 
     name: str
     source_sha256: str
@@ -136,7 +136,7 @@ class CpuRecord(Measured, frozen=True, kw_only=True):
 
 
 class EventsCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The times of one standalone cell, in milliseconds: for each time that it asks for, samples and their median.
+    """The times of one standalone cell, in milliseconds: for each time that it measures, samples and their median.
 
     ``chain`` holds the hashes of the earlier standalone cells that it needs, and its own hash last.
     """
@@ -168,14 +168,14 @@ class SearchRecord(Measured, frozen=True, kw_only=True):
 
 
 class TuningTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which block a tuned rung takes: a row a layer, in the order of ``columns``."""
+    """The block chosen for a tuned rung: one row per layer, in the order of ``columns``."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int | bool | str | None, ...], ...]
 
 
 class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``tuning/<ladder>.json``: the tables that a ladder launches by, and where they come from."""
+    """``tuning/<ladder>.json``: the tables that choose a ladder's launches, and their origin."""
 
     ladder: str
     command: str
@@ -185,7 +185,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ProfiledLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What Nsight Compute reports of one launch; ``counts`` by the names of the record's metrics."""
+    """Nsight Compute's report on one launch; ``counts`` by the names of the record's metrics."""
 
     label: str
     ladder: str

@@ -1,9 +1,10 @@
-"""What a recording that was cut short has finished: ``<ladder>.part`` beside the record, a line for each target.
+"""The finished targets of an interrupted recording: ``<ladder>.part`` beside the record, one line per target.
 
-The process that measures appends a line as soon as a target is verified and measured in all of its regimes, so that a
-recording that is killed loses only the target that it was at. The next recording of the ladder takes the rest over.
+The process that measures appends a line as soon as a target is verified and measured in all of its regimes, so a killed
+recording loses only its current target. The next recording of the ladder takes the rest over.
 
-Ratios must come from one run. What was measured earlier counts as that run if nothing that moves a time is different:
+Ratios must come from one run. Earlier measurements count as part of that run if everything that affects a time is the
+same:
 
 * the same ladder, board, driver, versions, highest clocks and sampling, and the same session of ceilings;
 * begun no more than ``HOURS`` ago;
@@ -29,14 +30,14 @@ from climb.bench.records.store import RecordError, write_whole
 
 #: The longest that a recording may last, from its first run to the start of its last.
 HOURS = 3
-#: How far a time may be from the one that was taken over: relative to it, and in seconds beyond that, for kernels of a
+#: The largest difference of a time from its earlier measurement: relative, and in seconds beyond that, for kernels of a
 #: few microseconds, whose times are multiples of 32 ns.
 AGREEMENT, RESOLUTION_S = 0.02, 1e-7
 TargetKey = tuple[str, str, tuple[tuple[str, int | str], ...]]
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The first line of a part: what its points have in common.
+    """The first line of a part: the fields that its points share.
 
     ``started`` is when its first run began; ``runs`` are those whose points are known to belong together.
     """
@@ -51,45 +52,46 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A target that is done: its points, one for each regime. ``run`` is when its run began."""
+    """A finished target: its points, one for each regime. ``run`` is when its run began."""
 
     run: str
     points: tuple[Point, ...]
 
     @property
     def target(self) -> TargetKey:
-        """Which target it is, whatever the run."""
+        """The key of the target, independent of the run."""
         return target_key(self.points[0].kind, self.points[0].name, self.points[0].size)
 
 
 def target_key(kind: str, name: str, size: Mapping[str, int | str]) -> TargetKey:
-    """A rung or peer at a size, as a key."""
+    """Return the key of a rung or peer at a size."""
     return kind, name, tuple(sorted(size.items()))
 
 
 def part_path(ladder: str, folder: Path) -> Path:
-    """Where the finished targets of a ladder are kept."""
+    """Return the path of the file with a ladder's finished targets."""
     return folder / f"{ladder}.part"
 
 
 def now() -> str:
-    """The time as parts write it, to a millisecond: it tells runs apart."""
+    """Return the time as parts write it, to a millisecond: it tells runs apart."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def begin(path: Path, head: Head, finished: Iterable[Finished] = ()) -> None:
-    """Write a part with what earlier runs have finished, whole or not at all."""
+    """Write a part with the finished targets of earlier runs, completely or not at all."""
     write_whole(path, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in (head, *finished)))
 
 
 def append(path: Path, finished: Finished) -> None:
-    """Add a target to a part. The line is whole in the file before this returns, whatever becomes of the process."""
+    """Add a target to a part. The whole line is in the file before this returns, even if the process dies
+    afterwards."""
     with path.open("ab", buffering=0) as file:
         file.write(msgspec.json.encode(finished) + b"\n")
 
 
 def read(path: Path) -> tuple[Head, list[Finished]] | None:
-    """The head and the lines of a part; None where there is none. A line that was cut off is left out."""
+    """Read the head and the lines of a part; None if there is none. A line that was cut off is left out."""
     found: list[Finished] = []
     try:
         first, *rest = path.read_bytes().splitlines()
@@ -106,7 +108,7 @@ def read(path: Path) -> tuple[Head, list[Finished]] | None:
 
 
 def why_not(before: Head, today: Head) -> str:
-    """Why a part cannot be continued by a recording that would start with the head ``today``; "" where it can."""
+    """Explain why a recording with the head ``today`` cannot continue a part; "" if it can."""
     if before.ladder != today.ladder:
         return f"it is of {before.ladder}"
     if before.session != today.session:
@@ -124,7 +126,7 @@ def why_not(before: Head, today: Head) -> str:
 
 
 def _changed(before: Device, today: Device) -> str | None:
-    """The field of the device that differs; clocks of the moment may."""
+    """Return the field of the device that differs, or None; current clocks may differ."""
     highest = [{name: mhz for name, mhz in one["clocks"].items() if "max" in name} for one in (before, today)]
     if highest[0] != highest[1]:
         return "the highest clock"
@@ -133,16 +135,17 @@ def _changed(before: Device, today: Device) -> str | None:
 
 
 def anchor(finished: Sequence[Finished]) -> Finished | None:
-    """The target that the next run measures again: of the rungs, the one whose first regime took the shortest time."""
+    """Return the target that the next run measures again: of the rungs, the one whose first regime took the shortest
+    time."""
     rungs = [one for one in finished if one.points[0].kind == "rung"]
     return min(rungs or finished, key=lambda one: one.points[0].median_s, default=None)
 
 
 def settle(head: Head, lines: Sequence[Finished]) -> tuple[Head, list[Finished]]:
-    """What counts of a part's lines: the newest of each target, and a head with the runs that they come from.
+    """Return the lines of a part that count: the newest of each target, and a head with the runs that made them.
 
-    A run that the head does not have begins with a target of the runs before. Where its time is not the same, nothing
-    of those counts, and the part begins with this run.
+    A run that is not yet in the head begins by measuring an earlier target again. If the two times differ, the earlier
+    lines are dropped, and the part begins with this run.
     """
     kept: dict[TargetKey, Finished] = {}
     again: dict[str, float | None] = {run.started: run.again for run in head.runs}
@@ -161,7 +164,7 @@ def settle(head: Head, lines: Sequence[Finished]) -> tuple[Head, list[Finished]]
 
 
 def _same(again: Finished, before: Finished | None) -> bool:
-    """Whether a target took as long as before, in its first regime."""
+    """Return whether a target took as long as before, in its first regime."""
     if before is None:
         return False
     old, new = before.points[0].median_s, again.points[0].median_s
@@ -169,7 +172,7 @@ def _same(again: Finished, before: Finished | None) -> bool:
 
 
 def _ratio(again: Finished, before: Finished | None) -> float | None:
-    """The time of a target over its earlier time; None where one has none."""
+    """Return the ratio of a target's time to its earlier time; None if one has none."""
     if before is None:
         return None
     return float(f"{again.points[0].median_s / before.points[0].median_s:.4g}")

@@ -1,7 +1,7 @@
 """Recognise a rung that was renamed after it was measured, by the hash of its code.
 
-A name is no part of what was measured (``climb.bench.identity``), so giving a rung another one makes no record stale:
-its points are read under today's name, and ``climb rehash --renamed`` writes that name into the files.
+A name is not part of what was measured (``climb.bench.identity``), so renaming a rung makes no record stale: its points
+are read under today's name, and ``climb rehash --renamed`` writes that name into the files.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Measured(Protocol):
 
 
 def todays_names(points: Iterable[Measured], ladder: Ladder) -> dict[str, str]:
-    """Today's name, by the old one, of each rung that the points know by a name that the ladder has no more.
+    """Map each old rung name in the points to its current name.
 
-    A rung is recognised if it has no point under its own name, and if it alone has the hashes of all points of the old
-    name. What is left is no rung of the ladder any more, or has changed.
+    A rung is recognised if it has no point under its current name, and if it is the only one with the hashes of all
+    points of the old name. The remaining old names belong to rungs that were removed or changed.
     """
     points = list(points)
     unmeasured = [name for name in ladder.names if name not in {point.name for point in points}]
@@ -49,7 +49,8 @@ def todays_names(points: Iterable[Measured], ladder: Ladder) -> dict[str, str]:
 
 
 def under_todays_names(points: tuple[Any, ...], ladder: Ladder) -> tuple[Any, ...]:
-    """Points of a record, those of renamed rungs under today's name. Points of peers have no hash and keep theirs."""
+    """Return the points of a record, those of renamed rungs under today's name. Points of peers have no hash and keep
+    theirs."""
     names = todays_names(points, ladder)
     if not names:
         return points

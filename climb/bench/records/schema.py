@@ -1,7 +1,7 @@
 """The record of a ladder: its measurements on one GPU, as ``records/<gpu>/<ladder>.json`` holds them.
 
-Times are in seconds, sizes in elements, work in bytes and FLOPs. ``source_sha256`` is the hash of what was measured;
-when the kernel of today has another, the point is stale.
+Times are in seconds, sizes in elements, work in bytes and FLOPs. ``source_sha256`` is the hash of what was measured; if
+the kernel of today has a different hash, the point is stale.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from climb.bench.records.store import RecordError, explained
 #: All regimes that exist; ``climb.bench.measure`` says what they mean.
 ALL_REGIMES = (*REGIMES, "dirty")
 KINDS = ("rung", "peer")
-#: Below this share of the GPU's highest SM clock a point is marked: its time is that of a slower GPU.
+#: A point measured below this share of the GPU's highest SM clock is marked: its time is that of a slower GPU.
 FULL_CLOCK = 0.95
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 #: A size as a record holds it: extents, and names of kinds of data.
@@ -30,8 +30,8 @@ StoredSize = dict[str, int | str]
 class Device(TypedDict):
     """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz.
 
-    ``differs`` says which versions are not those of the locks. Where several GPUs work together, ``gpus`` is their
-    number, ``link`` what connects them, and ``nccl`` the version of NCCL.
+    ``differs`` lists the versions that differ from the locks. If several GPUs work together, ``gpus`` is their number,
+    ``link`` their connection, and ``nccl`` the version of NCCL.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def sm_clock_mhz(self) -> int | None:
-        """The mean SM clock during the samples, as NVBench reports it; None where it does not."""
+        """The mean SM clock during the samples, as NVBench reports it; None if it does not."""
         return self.sampling.get("sm_clock_mhz")
 
 
@@ -114,7 +114,7 @@ class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the runs that made a record: when it ``started``, and how many of the record's points are from it.
+    """One of the runs that made a record: when it ``started``, and how many of the record's points it measured.
 
     ``again`` is the time of the target that it began with over that target's time in the run before it; None in the
     first run.
@@ -128,8 +128,8 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
-    ``session`` names the session whose ceilings it is held to; ``ceilings`` are those, from ``ceilings.json`` beside
-    the record. They are no part of its file. ``runs`` is empty unless the run was cut short and continued
+    ``session`` names the session whose ceilings it is compared with; ``ceilings`` are these, from ``ceilings.json``
+    beside the record. They are not part of its file. ``runs`` is empty unless the run was cut short and continued
     (``climb.bench.records.parts`` has the conditions).
     """
 
@@ -150,21 +150,21 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def keys(self) -> frozenset[tuple[str, str, tuple[tuple[str, int | str], ...], str]]:
-        """What was measured: kind, name, size and regime of every point."""
+        """The kind, name, size and regime of every measured point."""
         return frozenset((p.kind, p.name, tuple(sorted(p.size.items())), p.regime) for p in self.points)
 
     def clock_share(self, point: Point) -> float | None:
-        """The mean SM clock during a point's samples over the highest that the GPU has; None where one is unknown."""
+        """Return the mean SM clock during a point's samples over the GPU's highest clock; None if one is unknown."""
         highest = self.device["clocks"].get("max_sm_mhz")
         return point.sm_clock_mhz / highest if point.sm_clock_mhz and highest else None
 
     def slowed(self, point: Point) -> bool:
-        """Whether the GPU ran below ``FULL_CLOCK`` of its highest clock while the point was sampled."""
+        """Return whether the GPU ran below ``FULL_CLOCK`` of its highest clock while the point was sampled."""
         share = self.clock_share(point)
         return share is not None and share < FULL_CLOCK
 
     def find(self, name: str, size: Size, regime: str) -> Point | None:
-        """The point of that name, size and regime, or None."""
+        """Return the point of that name, size and regime, or None."""
         wanted = dict(size)
         for point in self.points:
             if point.name == name and point.size == wanted and point.regime == regime:
@@ -173,7 +173,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_record(data: Any) -> Record:
-    """A record from its JSON object. Raises :class:`RecordError` naming the field that is wrong."""
+    """Parse a record from its JSON object. Raises :class:`RecordError` naming the wrong field."""
     try:
         record = msgspec.convert(data, Record)
     except msgspec.MsgspecError as error:
@@ -183,7 +183,7 @@ def parse_record(data: Any) -> Record:
 
 
 def check_record(record: Record) -> None:
-    """Check what types cannot say: kinds and regimes, quantiles that match their samples, no point twice.
+    """Check what types cannot express: kinds and regimes, quantiles that match their samples, no point twice.
 
     Raises :class:`RecordError` naming the point.
     """
@@ -200,13 +200,13 @@ def check_record(record: Record) -> None:
 
 
 def quantiles(samples: Sequence[float]) -> tuple[float, float, float]:
-    """The 25th percentile, median and 75th percentile of samples, linearly interpolated."""
+    """Return the 25th percentile, median and 75th percentile of samples, linearly interpolated."""
     p25, median, p75 = np.quantile(np.asarray(samples, dtype=np.float64), (0.25, 0.5, 0.75))
     return float(p25), float(median), float(p75)
 
 
 def rounded(samples: Iterable[float]) -> tuple[float, ...]:
-    """Samples as they are stored, to four significant digits."""
+    """Round samples to four significant digits, as they are stored."""
     return tuple(float(f"{sample:.4g}") for sample in samples)
 
 
@@ -231,7 +231,7 @@ def check_point(point: Point, where: str) -> None:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """As NumPy interpolates it, without the cost of NumPy on a few hundred numbers."""
+    """Return the quantile, interpolated like NumPy's, without NumPy's overhead on a few hundred numbers."""
     position = share * (len(ordered) - 1)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)

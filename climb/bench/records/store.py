@@ -1,4 +1,4 @@
-"""Reading and writing JSON records of any kind: checked against the kind's schema, written whole or not at all.
+"""Reading and writing JSON records of any kind: checked against the kind's schema, written completely or not at all.
 
 A kind is a msgspec Struct, a dataclass or a TypedDict; ``climb.bench.records.schema`` and ``kinds`` have those of the
 bench, ``climb.validation.schema`` those of the validation.
@@ -24,7 +24,7 @@ class RecordError(ValueError):
 
 
 def load(path: Path, kind: type[Kind]) -> Kind:
-    """Read and check a record. Raises :class:`RecordError`, and FileNotFoundError where there is no file."""
+    """Read and check a record. Raises :class:`RecordError`, and FileNotFoundError if there is no file."""
     data = path.read_bytes()
     try:
         return _decoder(kind).decode(data)
@@ -33,7 +33,7 @@ def load(path: Path, kind: type[Kind]) -> Kind:
 
 
 def parse(data: Any, kind: type[Kind]) -> Kind:
-    """A record from its JSON object. Raises :class:`RecordError`."""
+    """Parse a record from its JSON object. Raises :class:`RecordError`."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.MsgspecError as error:
@@ -41,9 +41,9 @@ def parse(data: Any, kind: type[Kind]) -> Kind:
 
 
 def save(path: Path, data: Any, kind: Any, text: str | None = None) -> None:
-    """Write a record, whole or not at all; ``text`` is its JSON where it has a layout of its own.
+    """Write a record, completely or not at all; ``text`` is its JSON if it has its own layout.
 
-    Raises :class:`RecordError` rather than write what could not be read again as this kind.
+    Raises :class:`RecordError` instead of writing a record that could not be read again as this kind.
     """
     text = json.dumps(data, indent=1) + "\n" if text is None else text
     try:
@@ -54,7 +54,7 @@ def save(path: Path, data: Any, kind: Any, text: str | None = None) -> None:
 
 
 def explained(error: msgspec.MsgspecError) -> str:
-    """msgspec's message with the field first: ``points[2]: Object missing required field `bytes```."""
+    """Return msgspec's message with the field first: ``points[2]: Object missing required field `bytes```."""
     found = _PLACE.match(str(error))
     return f"{found['place']}: {found['what']}" if found else str(error)
 

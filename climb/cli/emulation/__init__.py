@@ -1,1 +1,1 @@
-"""The parts of ``climb emulate``: what its arguments mean, its exit statuses, its JSON and its page."""
+"""The parts of ``climb emulate``: its arguments, its exit statuses, its JSON and its page."""

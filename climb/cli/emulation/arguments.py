@@ -1,4 +1,4 @@
-"""What the arguments of ``climb emulate`` mean: extents, numbers, arrays, and the files of arrays.
+"""The arguments of ``climb emulate``: extents, numbers, arrays, and the files of arrays.
 
 Everything is read and checked before the kernel runs, output files included, so that a long run is not lost.
 """
@@ -26,7 +26,7 @@ EXPECTED = "expected a number, or NAME:TYPE:SHAPE[:FILL], or NAME:@FILE"
 
 
 def extent(text: str) -> tuple[int, ...]:
-    """Up to three positive numbers, such as 256 or 32x8. Raises UsageError."""
+    """Parse up to three positive numbers, such as 256 or 32x8. Raises UsageError."""
     parts = text.lower().split("x")
     if len(parts) > 3 or not all(part.isdigit() and int(part) for part in parts):
         raise UsageError(f"'{text}' is not an extent; expected one to three positive numbers, such as 256 or 32x8")
@@ -34,7 +34,7 @@ def extent(text: str) -> tuple[int, ...]:
 
 
 def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tuple[str, Value]:
-    """The name and value of an argument; a number is its own name. Raises UsageError."""
+    """Parse the name and value of an argument; a number is its own name. Raises UsageError."""
     where = f"{option} {text}"
     if ":" not in text:
         return text, _number(text, where)
@@ -53,12 +53,12 @@ def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tupl
         raise UsageError(f"{where}: '{size}' is not a shape; expected one such as 1024 or 64x128")
     try:
         return name, _filled(how or "zeros", tuple(map(int, size.lower().split("x"))), dtype, rng, where, name)
-    except (MemoryError, OverflowError, ValueError) as error:  # NumPy raises any of them for a shape that is too large
+    except (MemoryError, OverflowError, ValueError) as error:  # NumPy raises one of these for a shape that is too large
         raise UsageError(f"{where}: no memory for an array of {size} {dtype}: {error}") from None
 
 
 def _array(text: str, rng: np.random.Generator, where: str) -> np.ndarray:
-    """The array of a description. Raises UsageError."""
+    """Make the array of a description. Raises UsageError."""
     _, found = argument(text, rng, where)
     if not isinstance(found, np.ndarray):
         raise UsageError(f"{where}: '{text.partition(':')[2]}' is not an array")
@@ -66,7 +66,7 @@ def _array(text: str, rng: np.random.Generator, where: str) -> np.ndarray:
 
 
 def arrays_of(named: Iterable[tuple[str, Value]]) -> list[tuple[str, np.ndarray]]:
-    """The arrays among arguments by name, with those that structs point to and those of tensor maps."""
+    """Return the arrays among arguments by name, with those that structs point to and those of tensor maps."""
     from climb.emulator import Struct, Tensor
 
     found: list[tuple[str, np.ndarray]] = []
@@ -110,7 +110,7 @@ def _filled(
 
 
 def _loaded(file: str, name: str, where: str) -> np.ndarray:
-    """The array of a .npy file; of a .npz file the one called `name`, or the one that [brackets] name."""
+    """Load the array of a .npy file; from a .npz file the one called `name`, or the one that [brackets] name."""
     inner = re.fullmatch(r"(.+\.npz)\[(.+)\]", file)
     path, key = inner.groups() if inner else (file, name)
     if not Path(path).is_file():
@@ -132,7 +132,7 @@ def _loaded(file: str, name: str, where: str) -> np.ndarray:
 
 
 def outputs(saves: Iterable[str], outs: Iterable[str], arrays: Iterable[str]) -> list[tuple[str, Path]]:
-    """Which array goes to which file, from NAME=FILE (--save) and NAME:FILE (--out). Raises UsageError."""
+    """Map arrays to output files, from NAME=FILE (--save) and NAME:FILE (--out). Raises UsageError."""
     known = list(arrays)
     found = []
     for option, sign, texts in (("--save", "=", saves), ("--out", ":", outs)):
@@ -152,7 +152,7 @@ def outputs(saves: Iterable[str], outs: Iterable[str], arrays: Iterable[str]) ->
 
 
 def writable(path: Path, where: str) -> Path:
-    """The path, if a file can be written there. Raises UsageError."""
+    """Return the path, if a file can be written there. Raises UsageError."""
     folder = path.parent
     if path.is_dir():
         raise UsageError(f"{where}: {path} is a folder")
@@ -176,7 +176,7 @@ def save(places: Iterable[tuple[str, Path]], arrays: Mapping[str, np.ndarray]) -
 
 
 def glance(array: np.ndarray, count: int) -> str:
-    """The first `count` elements."""
+    """Return the first `count` elements."""
     flat = array.reshape(-1)
     values = " ".join(f"{value:g}" if array.dtype.kind == "f" else str(value) for value in flat[:count])
     return values + (f" ... ({flat.size - count} more)" if flat.size > count else "")

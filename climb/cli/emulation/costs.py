@@ -1,4 +1,4 @@
-"""Which lines of a launch cost most."""
+"""Find the most expensive lines of a launch."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from climb.emulator import AccessCounters, Counters
 
 
 def cost(line: AccessCounters) -> int:
-    """Sectors and wavefronts of a line: how often the memory system has to move something for it."""
+    """Return the sectors and wavefronts of a line: how often the memory system has to move something for it."""
     return max(line.sectors, line.wavefronts, line.requests)
 
 
 def waste(line: AccessCounters) -> int:
-    """Sectors and wavefronts beyond the fewest possible."""
+    """Return the sectors and wavefronts beyond the fewest possible."""
     return max(line.sectors - line.ideal_sectors, 0) + max(line.bank_conflicts, 0)
 
 
 def costliest(counters: Counters, most: int) -> tuple[Counters, int]:
-    """The counters with at most `most` access lines, those that cost most, and how many were left out. 0: all."""
+    """Return the counters with at most `most` access lines, those that cost most, and how many were left out. 0:
+    all."""
     if not most or len(counters.lines) <= most:
         return counters, 0
     kept = set(sorted(range(len(counters.lines)), key=lambda n: -cost(counters.lines[n]))[:most])

@@ -13,7 +13,7 @@ from climb.cli.emulation.dtypes import numeric
 from climb.cli.errors import UsageError
 from climb.emulator import Struct, Tensor, Texture
 
-#: How an array is written: the text after the name in ``--arg NAME:...``; read by a function of the name and that text.
+#: Makes an array from the text after the name in ``--arg NAME:...``; takes the name and that text.
 Arrays = Callable[[str, str], np.ndarray]
 KINDS = ("struct", "texture", "tensor")
 _TEXTURE = ("addressing", "filtering", "normalised", "border", "as_fractions", "linear", "layered", "cube")
@@ -21,7 +21,7 @@ _TENSOR = ("box", "swizzle", "element_strides", "nan_fill", "dtype")
 
 
 def described(path: str, name: str, where: str, arrays: Arrays) -> Struct | Texture | Tensor:
-    """The argument that a file describes. Raises UsageError."""
+    """Make the argument that a file describes. Raises UsageError."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError:
@@ -48,7 +48,7 @@ def described(path: str, name: str, where: str, arrays: Arrays) -> Struct | Text
 
 
 def _struct(members: Any, name: str, where: str, arrays: Arrays) -> Struct:
-    """A struct of {name: [type, value or values], array text, or struct}."""
+    """Make a struct of {name: [type, value or values], array text, or struct}."""
     if not isinstance(members, dict) or not members:
         raise UsageError(f"{where}: a struct is an object of its members, in order")
     out: dict[str, object] = {}

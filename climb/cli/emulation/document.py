@@ -1,4 +1,4 @@
-"""What ``climb emulate --json`` writes: the launch, its counters line by line, and the fault if there is one.
+"""The output of ``climb emulate --json``: the launch, its counters line by line, and the fault if there is one.
 
 `format` is the version of this layout: a number that grows when a key changes its meaning. New keys may appear.
 """
@@ -26,7 +26,8 @@ def document(
     comparison: Comparison | None = None,
     arrays: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, Any]:
-    """The launch as JSON can hold it. `counters`: of the whole launch, or up to the fault; None if nothing ran."""
+    """Return the launch as JSON can hold it. `counters`: of the whole launch, or up to the fault; None if nothing
+    ran."""
     return {
         "format": FORMAT,
         "status": status,
@@ -103,5 +104,5 @@ def _array(value: np.ndarray) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """The number, or None for NaN, which JSON does not have."""
+    """Return the number, or None for NaN, which JSON does not have."""
     return None if math.isnan(value) else value

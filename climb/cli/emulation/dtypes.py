@@ -8,7 +8,7 @@ from climb.cli.errors import UsageError
 
 
 def numeric(kind: str, where: str) -> np.dtype:
-    """The NumPy type of this name. Raises UsageError for one that holds no numbers."""
+    """Return the NumPy type of this name. Raises UsageError for one that holds no numbers."""
     try:
         dtype = np.dtype(kind)
     except TypeError:

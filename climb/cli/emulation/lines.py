@@ -1,4 +1,4 @@
-"""What is known about each line of a launch: its counters, gathered by file and number, and the places of the fault."""
+"""Facts about each line of a launch: its counters, gathered by file and number, and the places of the fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.emulator.errors import Where
 
 @dataclass
 class Line:
-    """What is known about one line of a file. `fault`: "fault" or "other", its two places."""
+    """The facts about one line of a file. `fault`: "fault" or "other", its two places."""
 
     executed: ExecutionCounters | None = None
     accesses: list[AccessCounters] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Line:
 
 
 def by_line(counters: Counters | None, fault: Exception | None) -> dict[tuple[str, int], Line]:
-    """What is known about each line, by file and number."""
+    """Gather the facts about each line, by file and number."""
     out: dict[tuple[str, int], Line] = defaultdict(Line)
     if counters is not None:
         for one in counters.execution_lines:
@@ -48,6 +48,6 @@ def by_line(counters: Counters | None, fault: Exception | None) -> dict[tuple[st
 
 
 def other_place(fault: Exception | None) -> Where | None:
-    """The second place of a fault, such as the other access of a race."""
+    """Return the second place of a fault, such as the other access of a race."""
     found = fault.details.get("other") if isinstance(fault, EmulatorError) else None
     return found if isinstance(found, Where) else None

@@ -1,4 +1,4 @@
-"""What the counters of a line mean, in sentences."""
+"""Sentences that explain the counters of a line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb.emulator import AccessCounters
 
 
 def meanings(line: Line) -> Iterator[str]:
-    """Sentences about a line, as HTML."""
+    """Describe a line in sentences, as HTML."""
     if one := line.executed:
         lanes = 32 * one.lane_efficiency
         yield (
@@ -80,6 +80,6 @@ def _count(number: int, unit: str) -> str:
 
 
 def _each(number: float, unit: str) -> str:
-    """A mean, said as one if it is no whole number."""
+    """Format a mean, and say that it is one unless it is a whole number."""
     shown = f"{number:.3g}"
     return f"{shown} {unit}" + ("" if shown == "1" else "s") + ("" if number == round(number) else " on average")

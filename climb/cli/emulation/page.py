@@ -1,4 +1,4 @@
-"""The page of ``climb emulate --html``: the source with what each line costs, and the fault at its line.
+"""The page of ``climb emulate --html``: the source with the cost of each line, and the fault at its line.
 
 One file, without scripts and without anything from the network. A line with counters is a <details> element, so it
 opens by click, by touch and by keyboard.
@@ -32,13 +32,13 @@ _HEADS = (
     ("conflicts", "wavefronts beyond the fewest possible"),
     ("diverged", "branches at which the lanes of a warp went both ways"),
 )
-#: Lines around each line with counters that are shown of an included file.
+#: The lines of an included file that are shown around each line with counters.
 _AROUND = 3
 _DEAREST = 5
 
 
 def page(counters: Counters | None, fault: Exception | None, source: str, name: str) -> str:
-    """The HTML of a launch of a kernel of `source`, the text of the file `name`.
+    """Return the HTML of a launch of a kernel of `source`, the text of the file `name`.
 
     `counters` are those of the launch, or those up to the `fault`; None if nothing ran.
     """
@@ -112,7 +112,7 @@ def _thread(where: Where) -> str:
 
 
 def _place(where: Where, lines: dict[tuple[str, int], Line], order: list[str]) -> str:
-    """File, line and thread, with a link to the line, and its text."""
+    """Show file, line and thread, with a link to the line, and its text."""
     label = f"{escape(where.file)}:{where.line}"
     if (where.file, where.line) in lines:
         label = f'<a href="#{_anchor(order.index(where.file), where.line)}">{label}</a>'
@@ -144,7 +144,7 @@ def _share(value: float, digits: int = 1) -> str:
 
 
 def _dearest(counters: Counters | None, order: list[str]) -> list[str]:
-    """The lines that waste most sectors and wavefronts."""
+    """Show the lines that waste most sectors and wavefronts."""
     found = sorted((one for one in (counters.lines if counters else ()) if waste(one)), key=lambda one: -waste(one))
     if not found:
         return []
@@ -159,7 +159,7 @@ def _dearest(counters: Counters | None, order: list[str]) -> list[str]:
 
 
 def _file(number: int, name: str, texts: list[str], lines: dict[int, Line]) -> Iterator[str]:
-    """A file: the source of the kernel whole, an included one only near its lines with counters."""
+    """Show a file: the source of the kernel in full, an included one only near its lines with counters."""
     coloured = _coloured(texts)
     yield f"<h2><code>{escape(name)}</code></h2>"
     heads = "".join(f'<span title="{title}">{head}</span>' for head, title in _HEADS)
@@ -176,7 +176,7 @@ def _file(number: int, name: str, texts: list[str], lines: dict[int, Line]) -> I
 
 
 def _coloured(texts: list[str]) -> list[str]:
-    """The lines as HTML; in colour if Pygments is installed."""
+    """Return the lines as HTML; in colour if Pygments is installed."""
     from climb.display.highlighting import html_lines
 
     try:
@@ -201,7 +201,7 @@ def _row(file: int, number: int, source: str, line: Line | None) -> str:
 
 
 def _cells(line: Line) -> str:
-    """The six numbers of a line."""
+    """Return the six numbers of a line."""
     far = [one for one in line.accesses if one.sectors]
     near = [one for one in line.accesses if one.wavefronts]
     conflicts = sum(one.bank_conflicts for one in near)
@@ -227,7 +227,7 @@ def _idle(executed: ExecutionCounters) -> bool:
 
 
 def _rates(accesses: list[AccessCounters], each: str, ideal: str) -> tuple[str, bool]:
-    """Per request and ideal, over all accesses of a line; and whether there are more than needed."""
+    """Return the values per request and ideal, over all accesses of a line; and whether they exceed the ideal."""
     requests = sum(one.requests for one in accesses)
     if not requests:
         return "", False

@@ -14,7 +14,7 @@ FIRST, EVERY = 2.0, 1.0
 
 @contextlib.contextmanager
 def progress(what: str, where: Callable[[], str] = str, *, first: float = FIRST) -> Iterator[None]:
-    """Print to a terminal's standard error how long `what` has been running, and `where` it is; nothing if it is no
+    """Print to a terminal's standard error how long `what` has been running, and `where` it is; nothing without a
     terminal."""
     if not sys.stderr.isatty():
         yield

@@ -33,6 +33,6 @@ _FAULTS: tuple[tuple[type[errors.EmulatorError], int], ...] = (
 
 
 def status_of(error: errors.EmulatorError | type[errors.EmulatorError]) -> int:
-    """The exit status for a fault, or for a class of faults."""
+    """Return the exit status for a fault, or for a class of faults."""
     kind = error if isinstance(error, type) else type(error)
     return next((status for base, status in _FAULTS if issubclass(kind, base)), NOT_RUN)

@@ -1,4 +1,4 @@
-"""What a command is about to write: checked as a whole, then written, so that a refusal leaves nothing behind."""
+"""Planned changes of files: checked as a whole, then written, so that a refused change leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from climb.cli.errors import UsageError
 
 
 def shown(path: Path) -> str:
-    """A file as messages name it, relative to the repository."""
+    """Return a file's name for messages, relative to the repository."""
     return path.relative_to(paths.ROOT).as_posix()
 
 
 @dataclass
 class Changes:
-    """Files to make, and files to change, by path; the values are their whole texts."""
+    """Files to make, and files to change, by path; the values are their complete texts."""
 
     made: dict[Path, str] = field(default_factory=dict)
     changed: dict[Path, str] = field(default_factory=dict)
 
     def make(self, path: Path, text: str) -> None:
-        """Plan a new file. Raises UsageError when there is one already."""
+        """Plan a new file. Raises UsageError if it exists already."""
         if path.exists() or path in self.made:
             raise UsageError(f"{shown(path)} exists already")
         self.made[path] = text
@@ -34,7 +34,7 @@ class Changes:
         self.changed[path] = text
 
     def text(self, path: Path) -> str:
-        """The text that a file is going to have."""
+        """Return the text that a file is going to have."""
         planned = self.made.get(path, self.changed.get(path))
         return path.read_text(encoding="utf-8") if planned is None else planned
 
@@ -51,7 +51,7 @@ class Changes:
 
 
 def tidy(files: list[Path]) -> None:
-    """Format Python files and sort their imports with ruff, where it is installed."""
+    """Format Python files and sort their imports with ruff, if it is installed."""
     if not files:
         return
     for command in (["check", "--select", "I", "--fix", "--quiet"], ["format", "--quiet"]):

@@ -15,9 +15,9 @@ from climb.cli.scaffold.changes import Changes
 from climb.cli.scaffold.first_cell import first_cell, read_address
 from climb.display.where_it_holds import FINDINGS, Finding, findings_table
 
-#: The exercise that a new chapter begins with.
+#: The first exercise of a new chapter.
 FIRST_EXERCISE = "neighbours"
-#: Findings that a new chapter begins with, in a part whose chapters say where theirs hold.
+#: The first findings of a new chapter, in a part whose chapters say where their findings hold.
 FIRST_FINDINGS = 3
 PARTS_WITH_FINDINGS = ("Techniques", "Worklogs", "Hopper", "Beyond")
 
@@ -50,7 +50,8 @@ def new_chapter(name: str, part: str | None) -> None:
 
 
 def listed(toc: str, page: str, part: str | None) -> tuple[str, str]:
-    """A part (None: the last but one), and the text of ``_toc.yml`` with the page at its end. Raises UsageError."""
+    """Return a part (None: the last but one), and the text of ``_toc.yml`` with the page at its end. Raises
+    UsageError."""
     parts = [(match[1].strip(), match.start()) for match in re.finditer(r"(?m)^ *- caption: (.*)$", toc)]
     captions = [caption for caption, _ in parts]
     wanted = part if part is not None else captions[-2]
@@ -69,7 +70,7 @@ def _title(page: str) -> str:
 
 
 def _cells(words: dict[str, str], findings: tuple[Finding, ...]) -> list[notebook.Cell]:
-    """The page without its exercise: the title, the first cell, then the sections, two of them with cells."""
+    """Return the page without its exercise: the title, the first cell, then the sections, two of them with cells."""
     from climb import announce
 
     printed = io.StringIO()

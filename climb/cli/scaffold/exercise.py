@@ -32,7 +32,7 @@ def new_exercise(text: str) -> None:
 
 
 def plan(changes: Changes, chapter: str, name: str) -> None:
-    """Plan the files of an exercise. Raises UsageError when the chapter uses the name already."""
+    """Plan the files of an exercise. Raises UsageError if the chapter uses the name already."""
     folder = paths.KERNELS / chapter / "exercises"
     module = folder / "__init__.py"
     if not module.exists():
@@ -58,7 +58,7 @@ def plan(changes: Changes, chapter: str, name: str) -> None:
 
 
 def add_cells(chapter: str, name: str) -> None:
-    """Put the cells of an exercise whose files are written into its chapter, with what they show."""
+    """Put the cells of an exercise whose files are written into its chapter, with their outputs."""
     importlib.invalidate_caches()
     exercise = next(one for one in load_exercises(chapter) if one.name == name)
     page = _page(chapter)
@@ -70,7 +70,7 @@ def add_cells(chapter: str, name: str) -> None:
 
 
 def next_steps(chapter: str, name: str) -> list[str]:
-    """What the author of the exercise has to do now."""
+    """List the author's next steps for the exercise."""
     folder = f"kernels/{chapter}/exercises"
     return [
         f"write the problem and the claims of {name} in {folder}/__init__.py, and both kernels: {name}.cu is what the "
@@ -89,7 +89,7 @@ def _page(chapter: str) -> Path:
 
 
 def _cells(chapter: str, exercise: Exercise, known: set[str]) -> list[notebook.Cell]:
-    """The cells: the task, its folded hints, the kernel to complete, the folded solution, and its check."""
+    """Return the cells: the task, its folded hints, the kernel to complete, the folded solution, and its check."""
     name, page = exercise.name, names.page(chapter)
     called = f"{name}_exercise" if name in known else name
     imported = f"from kernels.{chapter}.exercises import {name}" + (f" as {called}" if called != name else "")

@@ -1,8 +1,8 @@
 """The beginning of a chapter's first code cell, which makes ``climb`` and ``kernels`` importable.
 
-In a clone they lie beside ``book/``. A notebook that was downloaded, or opened in Colab, is on its own: where
-``_config.yml`` has the repository's address, the cell installs the book from there. The address stands in every
-chapter, because Colab opens notebooks from the repository itself; ``climb address`` writes it.
+In a clone they are beside ``book/``. A notebook that was downloaded, or opened in Colab, has no such folder: if
+``_config.yml`` has the repository's address, the cell installs the book from there. Every chapter contains the address,
+because Colab opens notebooks from the repository itself; ``climb address`` writes it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _KNOWN = re.compile("|".join((re.escape(_INSTALLING).replace("BOOK", r'"[^"\n]*"
 
 @dataclass(frozen=True)
 class Address:
-    """Where the repository can be had: ``url`` is "" where it is not published."""
+    """The address of the repository: ``url`` is "" if it is not published."""
 
     url: str = ""
     branch: str = "main"
 
     @property
     def requirement(self) -> str:
-        """What pip installs: the package with what a chapter needs besides."""
+        """The requirement for pip: the package with the extra that a chapter needs."""
         return f"climb-to-the-roofline[notebook] @ git+{self.url}@{self.branch}"
 
 
 def read_address(config: Path) -> Address:
-    """The address in ``_config.yml``: ``repository.url`` and ``repository.branch``."""
+    """Read the address in ``_config.yml``: ``repository.url`` and ``repository.branch``."""
     import yaml
 
     settings = (yaml.safe_load(config.read_text(encoding="utf-8")) or {}).get("repository") or {}
@@ -51,12 +51,12 @@ def read_address(config: Path) -> Address:
 
 
 def first_cell(address: Address) -> str:
-    """The lines that the first code cell of every chapter begins with."""
+    """Return the lines that the first code cell of every chapter begins with."""
     return _INSTALLING.replace("BOOK", json.dumps(address.requirement)) if address.url else _PLAIN
 
 
 def replaced(source: str, address: Address) -> str:
-    """A first cell with its beginning for another address. Raises ValueError where it begins with something else."""
+    """Return a first cell with its beginning for another address. Raises ValueError if it begins differently."""
     known = _KNOWN.match(source)
     if not known:
         raise ValueError(f"the first code cell does not begin with {_PLAIN!r}, or with what `climb address` writes")
@@ -66,7 +66,7 @@ def replaced(source: str, address: Address) -> str:
 def write_address(chapter: Path, address: Address) -> bool:
     """Write the address into the first code cell of a notebook, and nothing else. Returns whether it changed.
 
-    Raises ValueError as :func:`replaced`.
+    Raises ValueError like :func:`replaced`.
     """
     import nbformat
 

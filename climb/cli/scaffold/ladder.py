@@ -27,7 +27,7 @@ def new_ladder(text: str) -> None:
 
 
 def _plan_tests(changes: Changes, chapter: str, name: str) -> list[str]:
-    """Plan the entries of the chapter's ``test_rungs.py``; returns what has to be added by hand instead, if any."""
+    """Plan the entries of the chapter's ``test_rungs.py``; return the text to add by hand instead, if any."""
     tests = planted.tests_of(chapter)
     fault = templates.fill(templates.FAULT, name=name)
     if not tests.exists():

@@ -1,4 +1,4 @@
-"""Names of chapters, ladders, rungs and exercises: what they may look like, and which there are."""
+"""Names of chapters, ladders, rungs and exercises: their rules, and the existing ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from climb import paths
 from climb.cli.errors import UsageError
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-#: Folders of ``kernels/<chapter>`` that hold no ladder, and folders of ``kernels/`` that are no chapter.
+#: Folders of ``kernels/<chapter>`` that are not ladders, and folders of ``kernels/`` that are not chapters.
 RESERVED = {"exercises", "exhibits", "common"}
 
 
 def pair(text: str, expected: str) -> tuple[str, str]:
-    """``saxpy/evict_first`` as its two parts; ``expected`` (``LADDER/NAME``) is for the message. Raises UsageError."""
+    """Split ``saxpy/evict_first`` into its two parts; ``expected`` (``LADDER/NAME``) is for the message. Raises
+    UsageError."""
     first, slash, second = text.partition("/")
     if not (first and slash and second):
         raise UsageError(f"'{text}' is not {expected}")
@@ -22,7 +23,7 @@ def pair(text: str, expected: str) -> tuple[str, str]:
 
 
 def check_name(name: str, example: str = "lower case letters, digits and _, as in float4_tail") -> str:
-    """The name, which becomes a file's and a variable's. Raises UsageError; ``example`` says what it may be."""
+    """Return the name, which becomes a file's and a variable's. Raises UsageError; ``example`` shows a valid one."""
     if name in RESERVED:
         raise UsageError(f"'{name}' cannot be a name; kernels/ has folders of that name for something else")
     if keyword.iskeyword(name):
@@ -33,19 +34,19 @@ def check_name(name: str, example: str = "lower case letters, digits and _, as i
 
 
 def check_chapter(name: str) -> str:
-    """The folder of a new chapter, given as ``my-chapter`` or ``my_chapter``. Raises UsageError."""
+    """Return the folder of a new chapter, given as ``my-chapter`` or ``my_chapter``. Raises UsageError."""
     if not _NAME.fullmatch(name.replace("-", "_")):
         check_name(name, "lower case letters, digits and -, as in warp-specialisation")
     return check_name(name.replace("-", "_"))
 
 
 def chapters() -> list[str]:
-    """The chapters with a folder of kernels, as the folders are called."""
+    """Return the names of the chapters' folders of kernels."""
     return sorted(init.parent.name for init in paths.KERNELS.glob("*/__init__.py") if init.parent.name not in RESERVED)
 
 
 def find_chapter(name: str) -> str:
-    """The folder of a chapter, given as ``bank-conflicts`` or ``bank_conflicts``. Raises UsageError."""
+    """Return the folder of a chapter, given as ``bank-conflicts`` or ``bank_conflicts``. Raises UsageError."""
     folder = name.replace("-", "_")
     if folder not in chapters():
         raise UsageError(f"no chapter '{name}'; the chapters are {', '.join(chapters())}")
@@ -53,5 +54,5 @@ def find_chapter(name: str) -> str:
 
 
 def page(chapter: str) -> str:
-    """The page of a chapter's folder: ``bank-conflicts`` for ``bank_conflicts``."""
+    """Return the page of a chapter's folder: ``bank-conflicts`` for ``bank_conflicts``."""
     return chapter.replace("_", "-")

@@ -1,4 +1,4 @@
-"""Cells of a chapter, as `make run` would leave them: made, inserted, numbered."""
+"""Cells of a chapter, in the form that `make run` leaves them: made, inserted, numbered."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _HEADING = re.compile(r"(?m)^## ")
 
 
 def read(path: Path) -> list[Cell]:
-    """The cells of a page."""
+    """Read the cells of a page."""
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def text(cells: list[Cell]) -> str:
-    """A page of these cells, its code cells numbered in order."""
+    """Return a page of these cells, its code cells numbered in order."""
     number = 0
     for cell in cells:
         if cell["cell_type"] == "code":
@@ -33,12 +33,12 @@ def text(cells: list[Cell]) -> str:
 
 
 def markdown(name: str, source: str) -> Cell:
-    """A cell of text."""
+    """Make a cell of text."""
     return {"cell_type": "markdown", "id": name, "metadata": {}, "source": _lines(source)}
 
 
 def code(name: str, source: str, *, result: Any = None, prints: str = "", tags: tuple[str, ...] = ()) -> Cell:
-    """A cell of code with what it shows: a result, as text and as HTML where it has that, or text that it prints."""
+    """Make a cell of code with its output: a result, as text and, if available, as HTML, or text that it prints."""
     outputs: list[dict[str, Any]] = []
     if prints:
         outputs = [{"name": "stdout", "output_type": "stream", "text": _lines(prints)}]
@@ -53,7 +53,8 @@ def code(name: str, source: str, *, result: Any = None, prints: str = "", tags: 
 
 
 def add_to_exercises(cells: list[Cell], new: list[Cell]) -> list[Cell]:
-    """The cells with new ones at the end of the section Exercises, which is made before the last one if need be."""
+    """Return the cells with new ones at the end of the section Exercises, which is made before the last one if need
+    be."""
     headings = [(at, match) for at, cell in enumerate(cells) if cell["cell_type"] == "markdown"
                 for match in _HEADING.finditer("".join(cell["source"]))]  # fmt: skip
     inside = [n for n, (at, match) in enumerate(headings) if _title(cells[at], match) == "Exercises"]
@@ -70,7 +71,7 @@ def add_to_exercises(cells: list[Cell], new: list[Cell]) -> list[Cell]:
 
 
 def used_names(cells: list[Cell]) -> set[str]:
-    """The identifiers in a page's code."""
+    """Return the identifiers in a page's code."""
     source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     return set(re.findall(r"\b[A-Za-z_]\w*", source))
 
@@ -80,7 +81,7 @@ def _title(cell: Cell, match: re.Match[str]) -> str:
 
 
 def _split(cell: Cell, at: int) -> tuple[list[Cell], list[Cell]]:
-    """A cell of text, cut where a heading begins; the part before it keeps the id."""
+    """Split a cell of text where a heading begins; the part before it keeps the id."""
     source = "".join(cell["source"])
     if not source[:at].strip():
         return [], [cell]

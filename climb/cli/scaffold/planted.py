@@ -12,14 +12,14 @@ from climb.cli.scaffold.changes import shown, tidy
 
 
 def tests_of(chapter: str) -> Path:
-    """The module that tests the rungs of a chapter's ladders."""
+    """Return the module that tests the rungs of a chapter's ladders."""
     return paths.ROOT / "tests" / "kernels" / chapter / "test_rungs.py"
 
 
 def copy_faults(ladder: Ladder, before: str, name: str, source: str) -> str | None:
-    """Plant in the rung ``name`` a fault that is planted in the rung ``before``, whose copy it is.
+    """Plant in the rung ``name`` a fault of the rung ``before``, of which it is a copy.
 
-    Returns None, or the line to add by hand where no fault of ``before`` fits ``source``.
+    Returns None, or the line to add by hand if no fault of ``before`` fits ``source``.
     """
     path = tests_of(ladder.folder.parent.name)
     if not path.exists():
@@ -41,12 +41,13 @@ def copy_faults(ladder: Ladder, before: str, name: str, source: str) -> str | No
 
 
 def by_hand(ladder: str, rung: str) -> str:
-    """What an author adds to ``PLANTED``: the line to complete."""
+    """Return the line that an author adds to ``PLANTED`` and completes."""
     return f'("{ladder}", "{rung}", "the text", "the text with a mistake", WrongResult),'
 
 
 def add_ladder(text: str, name: str, sizes: str, fault: str) -> str | None:
-    """The module's text with another ladder, or None where ``SIZES`` or ``PLANTED`` is no display with entries."""
+    """Return the module's text with another ladder, or None if ``SIZES`` or ``PLANTED`` is not a display with
+    entries."""
     tree = ast.parse(text)
     drawn, listed = python_source.assigned(tree, "SIZES"), python_source.assigned(tree, "PLANTED")
     if not (isinstance(drawn, ast.Dict) and drawn.values and isinstance(listed, ast.List)):
@@ -66,7 +67,7 @@ def add_ladder(text: str, name: str, sizes: str, fault: str) -> str | None:
 
 
 def _is_of(fault: ast.expr, ladder: str, rung: str, source: str) -> bool:
-    """Whether a planted fault is of this rung, and its original text stands once in ``source``."""
+    """Return whether a planted fault belongs to this rung, and its original text occurs once in ``source``."""
     if not (isinstance(fault, ast.Tuple) and len(fault.elts) == 5):
         return False
     given = [one.value if isinstance(one, ast.Constant) else None for one in fault.elts[:3]]

@@ -7,26 +7,26 @@ from collections.abc import Iterator
 
 
 def offset(text: str, line: int, column: int) -> int:
-    """The index of a position of ``ast``: lines from 1, columns in bytes of UTF-8."""
+    """Return the index of a position of ``ast``: lines from 1, columns in bytes of UTF-8."""
     lines = text.splitlines(keepends=True)
     return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
 
 
 def span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Where a node's text starts and ends."""
+    """Return where a node's text starts and ends."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return offset(text, node.lineno, node.col_offset), offset(text, end_line, end_column)
 
 
 def replace(text: str, pieces: dict[tuple[int, int], str]) -> str:
-    """The text with other pieces at spans that do not overlap."""
+    """Return the text with other pieces at spans that do not overlap."""
     for (start, end), piece in sorted(pieces.items(), reverse=True):
         text = text[:start] + piece + text[end:]
     return text
 
 
 def insert_after(text: str, node: ast.expr, piece: str) -> str:
-    """The text with another element behind ``node``, which is an element of a tuple or a list."""
+    """Return the text with another element behind ``node``, which is an element of a tuple or a list."""
     start, end = span(text, node)
     rest = text[end:]
     comma = len(rest) - len(rest.lstrip())
@@ -41,7 +41,7 @@ def insert_after(text: str, node: ast.expr, piece: str) -> str:
 
 
 def assigned(tree: ast.Module, name: str) -> ast.expr | None:
-    """The value that a module's top level assigns to ``name``."""
+    """Return the value that a module's top level assigns to ``name``."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value
@@ -51,7 +51,7 @@ def assigned(tree: ast.Module, name: str) -> ast.expr | None:
 
 
 def defined(tree: ast.Module) -> set[str]:
-    """The names that a module's top level defines or imports."""
+    """Return the names that a module's top level defines or imports."""
     found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -65,7 +65,7 @@ def defined(tree: ast.Module) -> set[str]:
 
 
 def with_imports(text: str, module: str, names: set[str]) -> str:
-    """The text with ``from module import names``, merged into such a line where there is one."""
+    """Return the text with ``from module import names``, merged into an existing line if there is one."""
     imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
     for node in imports:
         if isinstance(node, ast.ImportFrom) and node.module == module and not any(a.name == "*" for a in node.names):
@@ -78,7 +78,7 @@ def with_imports(text: str, module: str, names: set[str]) -> str:
 
 
 def strings(node: ast.AST) -> Iterator[ast.Constant]:
-    """The string literals within a node, but for the parts of f-strings, which have no position of their own."""
+    """Yield the string literals within a node, except the parts of f-strings, which have no position of their own."""
     inside = {id(part) for one in ast.walk(node) if isinstance(one, ast.JoinedStr) for part in one.values}
     for one in ast.walk(node):
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in inside:
@@ -86,11 +86,11 @@ def strings(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def quoted(value: str) -> str:
-    """A string literal in double quotes."""
+    """Return a string literal in double quotes."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _import(module: str, names: set[str]) -> str:
-    """One line, or one name a line where it would be too long."""
+    """Format an import on one line, or with one name per line if it would be too long."""
     line = f"from {module} import {', '.join(sorted(names))}"
     return line if len(line) <= 120 else f"from {module} import (\n    " + ",\n    ".join(sorted(names)) + ",\n)"

@@ -20,7 +20,8 @@ from climb.cli.errors import UsageError
 from climb.cli.scaffold import names, planted, python_source
 from climb.cli.scaffold.changes import shown, tidy
 
-#: Asked of a fresh process, because this one has the old ladder loaded: the kernels that the new rung launches.
+#: A script for a new process, because this one has the old ladder loaded: it prints the kernels that the new rung
+#: launches.
 _KERNELS_LAUNCHED = """
 import json, sys
 from climb.bench.registry import load_ladder
@@ -77,13 +78,13 @@ def _path(ladder: Ladder, before: BoundRung, name: str) -> Path:
 
 
 def _renamed_kernels(before: BoundRung, name: str) -> dict[str, str]:
-    """The kernels in the file of the rung before, with what the copy calls them."""
+    """Return the kernels in the file of the rung before, with their names in the copy."""
     word = re.compile(rf"(?<![a-zA-Z0-9]){re.escape(before.name)}(?![a-zA-Z0-9])")
     return {old: word.sub(name, old) for old in identity.kernels_of(identity.tokens(before.source))}
 
 
 def _moves(ladder: Ladder, before: BoundRung) -> list[tuple[Path, Path]]:
-    """The files of later rungs, last first, with the names that one rung more gives them."""
+    """Return the files of later rungs, last first, with the names that one more rung gives them."""
     found = []
     for position in range(len(ladder.names) - 1, ladder.names.index(before.name), -1):
         rung = ladder[ladder.names[position]]
@@ -100,7 +101,7 @@ def _refuse_overwriting(copy: _Copy, moves: list[tuple[Path, Path]]) -> None:
 
 
 def _write(copy: _Copy, moves: list[tuple[Path, Path]]) -> None:
-    """Move the later rungs, follow them in ``#include`` lines, and write the copy, its kernels not renamed yet."""
+    """Rename the later rungs' files, update ``#include`` lines, and write the copy, its kernels not renamed yet."""
     text = with_stub_header(copy.before.source, copy.before.name)
     for old, new in moves:
         old.rename(new)
@@ -124,12 +125,12 @@ def _write(copy: _Copy, moves: list[tuple[Path, Path]]) -> None:
 
 
 def _included(path: Path, opening: str, old: Path) -> bool:
-    """Whether an ``#include`` of ``path`` that begins like this means the file ``old``."""
+    """Return whether an ``#include`` of ``path`` that begins like this means the file ``old``."""
     return (path.parent / opening.removeprefix('#include "') / old.name).resolve() == old.resolve()
 
 
 def with_stub_header(source: str, before: str) -> str:
-    """A copy of a rung's source whose first lines say that it is one. What the rung requires, the copy requires."""
+    """Return a copy of a rung's source whose first lines say that it is a copy. It keeps the rung's requirements."""
     lines = source.splitlines()
     header = next((at for at, line in enumerate(lines) if not line.startswith("//")), len(lines))
     demands = next((at for at, line in enumerate(lines[:header]) if line.startswith("// Requires: ")), None)
@@ -139,7 +140,7 @@ def with_stub_header(source: str, before: str) -> str:
 
 
 def _register(copy: _Copy) -> bool:
-    """Add the rung to its ladder's module, rename its kernels where the launches do, and say whether that worked."""
+    """Add the rung to its ladder's module, rename its kernels in the launches, and return whether that worked."""
     found = _find(copy)
     if found is None:
         return False
@@ -161,7 +162,8 @@ def _register(copy: _Copy) -> bool:
 
 
 def _find(copy: _Copy) -> tuple[Path, str, ast.Call] | None:
-    """The module of the ladder's folder, its text, and the call in a tuple or list there that makes the rung before."""
+    """Find the module of the ladder's folder, its text, and the call in a tuple or list there that makes the rung
+    before."""
     found = []
     for module in sorted(copy.before.ladder.folder.glob("*.py")):
         text = module.read_text(encoding="utf-8")
@@ -173,7 +175,7 @@ def _find(copy: _Copy) -> tuple[Path, str, ast.Call] | None:
 
 
 def _makes(call: ast.Call, name: str) -> bool:
-    """Whether a call can be what makes the rung ``name``: ``Rung("padded", ...)`` or a helper that returns one."""
+    """Return whether a call may create the rung ``name``: ``Rung("padded", ...)`` or a helper that returns one."""
     given = _name_argument(call)
     makes_peer = isinstance(call.func, ast.Name) and call.func.id == "Peer"
     return given is not None and given.value == name and not makes_peer
@@ -186,7 +188,8 @@ def _name_argument(call: ast.Call) -> ast.Constant | None:
 
 
 def _copied_call(text: str, call: ast.Call, copy: _Copy, kernels: bool, name: bool) -> str:
-    """The call's text with the new name and idea; with new names of kernels, and the rung's elsewhere, if asked."""
+    """Return the call's text with the new name and idea; with new names of kernels, and the rung's elsewhere, if
+    asked."""
     given = _name_argument(call)
     ideas = [keyword.value for keyword in call.keywords if keyword.arg == "idea"] or call.args[1:2]
     idea = next((one for one in ideas if isinstance(one, ast.Constant) and isinstance(one.value, str)), None)
@@ -209,14 +212,14 @@ def _copied_call(text: str, call: ast.Call, copy: _Copy, kernels: bool, name: bo
 
 
 def rename(text: str, kernels: dict[str, str]) -> str:
-    """The text with kernels renamed, whole words alone."""
+    """Return the text with kernels renamed, whole words only."""
     for old, new in kernels.items():
         text = re.sub(rf"\b{re.escape(old)}\b", new, text)
     return text
 
 
 def _launched(copy: _Copy) -> set[str]:
-    """The kernels that the new rung launches, without template arguments; none where the ladder does not load."""
+    """Return the kernels that the new rung launches, without template arguments; empty if the ladder does not load."""
     asked = [sys.executable, "-c", _KERNELS_LAUNCHED, copy.before.ladder.name, copy.name, copy.path.name]
     where = {**os.environ, "PYTHONPATH": str(paths.ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(asked, cwd=paths.ROOT, env=where, capture_output=True, text=True, check=False)
@@ -226,7 +229,7 @@ def _launched(copy: _Copy) -> set[str]:
 
 
 def _kernels(path: Path, source: str) -> set[str]:
-    """The kernels of a source that stands at ``path``, with those of what it includes."""
+    """Return the kernels of a source at ``path``, including those of its included files."""
     included = identity.expand_includes(path)
     elsewhere = set(identity.kernels_of(identity.tokens(included))) - set(
         identity.kernels_of(identity.tokens(path.read_text(encoding="utf-8")))
@@ -235,7 +238,8 @@ def _kernels(path: Path, source: str) -> set[str]:
 
 
 def _mentions(files: Iterable[Path]) -> list[str]:
-    """Where else files that are about to move are named: ``file:line``, in the book, the tests and the modules."""
+    """List where files that are about to move are named elsewhere: ``file:line``, in the book, the tests and the
+    modules."""
     wanted = {f"{path.parent.name}/{path.name}" for path in files}
     if not wanted:
         return []
@@ -249,7 +253,7 @@ def _mentions(files: Iterable[Path]) -> list[str]:
 
 
 def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[str]) -> None:
-    """Print what the author has to do now."""
+    """Print the author's next steps."""
     ladder, folder = copy.before.ladder, copy.before.ladder.folder
     tests = f"tests/kernels/{folder.parent.name}/test_rungs.py"
     following = ladder.names[ladder.names.index(copy.before.name) + 1 :][:1]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def fill(template: str, **words: str) -> str:
-    """The template with ``NAME`` and the like replaced: ``fill(text, name="tail")``."""
+    """Return the template with ``NAME`` and the like replaced: ``fill(text, name="tail")``."""
     return re.sub(r"(?<![A-Z])(" + "|".join(map(str.upper, words)) + r")(?![A-Z])", _word(words), template)
 
 
@@ -127,7 +127,7 @@ CHAPTER_SECTIONS = (
     ("remember", "## Three lines to remember\n\n- To be written.\n- To be written.\n- To be written."),
 )  # fmt: skip
 
-#: What follows the beginning of a chapter's first code cell.
+#: The rest of a chapter's first code cell, after its beginning.
 FIRST_CELL = """
 from climb import announce, cp
 
@@ -155,7 +155,7 @@ stop.record()
 stop.synchronize()
 print(f"twice: {1000 * cp.cuda.get_elapsed_time(start, stop):.1f} µs")"""
 
-#: A finding, which a chapter marks by where it holds.
+#: A finding, which a chapter marks with the range in which it holds.
 FINDING = """
 [[PAGE]]
 finding = "To be written."

@@ -14,11 +14,11 @@ WORD = 4
 
 @dataclass
 class Group:
-    """One group of copies: what it copies into ``words`` of shared memory, and the rounds of its life.
+    """One group of copies: the source of the copied ``words`` of shared memory, and the rounds of its life.
 
-    A round begins where the block waits; round 0 is what comes before. ``started`` and ``arrived`` are the rounds in
-    which the copies begin and in which the block has waited for them, None for never; ``read`` has the rounds in which
-    the block reads the words; ``stage`` numbers the part of shared memory.
+    A round begins where the block waits; round 0 comes before the first wait. ``started`` and ``arrived`` are the
+    rounds in which the copies begin and in which the block has waited for them, None for never; ``read`` has the rounds
+    in which the block reads the words; ``stage`` numbers the part of shared memory.
     """
 
     number: int
@@ -30,10 +30,9 @@ class Group:
 
 
 def groups(events: Sequence[Event]) -> tuple[tuple[Group, ...], int]:
-    """The groups of copies that copy anything, in order, and the number of rounds.
+    """Return the groups of copies that copy anything, in order, and the number of rounds.
 
-    Raises ValueError where the block starts no asynchronous copy, and where it reads words of a group before it has
-    waited for it.
+    Raises ValueError if the block starts no asynchronous copy, or reads words of a group before it has waited for it.
     """
     committed: list[Group] = []
     opened: set[int] = set()

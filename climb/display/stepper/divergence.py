@@ -26,9 +26,9 @@ _MOST = 60
 
 
 def divergence_stepper(steps: Sequence[Step], source: str, *, title: str = "") -> CellOutput:
-    """Step through what ``warp_steps`` returns: which lanes run which lines of ``source``, and which wait.
+    """Step through the result of ``warp_steps``: the lanes that run each line of ``source``, and the lanes that wait.
 
-    Raises ValueError where no step runs a line of the source, and for more than 60 steps.
+    Raises ValueError if no step runs a line of the source, and for more than 60 steps.
 
     >>> text = exhibit("sides")                                                             # doctest: +SKIP
     >>> divergence_stepper(warp_steps(text, "sides<16>", arguments), text)                  # doctest: +SKIP
@@ -81,13 +81,13 @@ def divergence_stepper(steps: Sequence[Step], source: str, *, title: str = "") -
 
 
 def _waiting(running: Sequence[frozenset[int]], at: int) -> frozenset[int]:
-    """The lanes that are switched off in a step and run again later."""
+    """Return the lanes that are switched off in a step and run again later."""
     later = frozenset().union(*running[at + 1 :])
     return later - running[at]
 
 
 def _merged(steps: Sequence[Step]) -> list[Step]:
-    """Neighbouring steps of the same lanes as one step."""
+    """Merge neighbouring steps of the same lanes into one step."""
     out: list[Step] = []
     for step in steps:
         if out and (out[-1].lanes == step.lanes).all():

@@ -1,7 +1,7 @@
 """The frame of all steppers: one drawing, what changes in it from step to step, controls, and a sentence for each step.
 
 A drawing is a list of parts in the order in which they are painted: fixed SVG, :class:`Layer` (a path whose shape
-changes) and :class:`Label` (a text that changes). The page's ``stepper.js`` puts the parts of a step in place. Where it
+changes) and :class:`Label` (a text that changes). The page's ``stepper.js`` puts the parts of a step in place. If it
 does not run, the reader sees the most telling step and the list of all sentences.
 """
 
@@ -15,17 +15,17 @@ from html import escape
 from climb.display.cell_output import CellOutput
 from climb.display.palette import PALETTE
 
-#: What colours mean, by class: the attributes that draw it where no style sheet is loaded. ``stepper.css`` has the same
+#: The meanings of colours, by class, with the attributes used if no style sheet is loaded. ``stepper.css`` has the same
 #: names for light and dark.
 PAINT = {
     "on": PALETTE["best"].light,  # at work in this step
     "soon": PALETTE["lane-3"].light,  # under way: in flight, or waiting for its turn
     "done": "#c3d3df",  # done before this step
     "rest": PALETTE["faint"].light,  # empty, or has nothing to do
-    "waste": PALETTE["waste"].light,  # idle or moved for nothing, and it costs
-    "other": PALETTE["violet"].light,  # read by what is at work
+    "waste": PALETTE["waste"].light,  # idle or moved for nothing, at a cost
+    "other": PALETTE["violet"].light,  # read by lanes at work
     "line": PALETTE["quiet"].light,
-    "panel": PALETTE["ground"].light,  # the ground, to cover what is still to come
+    "panel": PALETTE["ground"].light,  # the ground, to cover parts that come later
     "text": PALETTE["text"].light,
     "quiet": PALETTE["quiet"].light,
 }
@@ -54,7 +54,7 @@ class Grid:
     gap: float = 1.0
 
     def shape(self, cells: Iterable[int]) -> str:
-        """The cells as strokes along the rows: a move and a line for each run of neighbours."""
+        """Return the cells as strokes along the rows: a move and a line for each run of neighbours."""
         out = []
         for first, count in _runs(sorted(cells), self.columns):
             x, y = self.x + first % self.columns * self.pitch, self.y + first // self.columns * self.down
@@ -62,7 +62,7 @@ class Grid:
         return "".join(out)
 
     def drawn(self, cells: Iterable[int], paint: str) -> str:
-        """The cells as fixed SVG."""
+        """Return the cells as fixed SVG."""
         return path(self.shape(cells), paint, self.height, self.dash)
 
     @property
@@ -82,7 +82,7 @@ class Cells:
 
 @dataclass
 class Patch:
-    """A filled shape that changes its paint; ``paints`` has that of each step, "" where it is not there."""
+    """A filled shape that changes its paint; ``paints`` has the paint of each step, "" if the shape is absent."""
 
     shape: str
     paints: Sequence[str]
@@ -90,7 +90,7 @@ class Patch:
 
 @dataclass
 class Label:
-    """A text at a place; ``texts`` has what it says in each step."""
+    """A text at a place; ``texts`` has its words in each step."""
 
     x: float
     y: float
@@ -118,12 +118,12 @@ class Drawing:
 
 
 def number(value: float) -> str:
-    """A coordinate with at most two digits after the point."""
+    """Format a coordinate with at most two digits after the point."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def text(x: float, y: float, what: str, paint: str = "quiet", anchor: str = "start", size: float = 12) -> str:
-    """A fixed text."""
+    """Make a fixed text."""
     little = " s-little" if size < 12 else ""
     return (
         f'<text x="{number(x)}" y="{number(y)}" class="s-{paint}{little}" fill="{PAINT[paint]}" text-anchor="{anchor}" '
@@ -132,17 +132,17 @@ def text(x: float, y: float, what: str, paint: str = "quiet", anchor: str = "sta
 
 
 def path(shape: str, paint: str, width: float | None = None, dash: str = "", extra: str = "") -> str:
-    """A fixed path, filled where ``width`` is None and stroked otherwise."""
+    """Make a fixed path, filled if ``width`` is None and stroked otherwise."""
     return f'<path d="{shape}"{_painted(paint, width, dash)}{extra}/>'
 
 
 def dashes(pitch: float, gap: float = 1.0) -> str:
-    """The dashes that cut a stroke into cells."""
+    """Return the dashes that cut a stroke into cells."""
     return f"{number(pitch - gap)} {number(gap)}"
 
 
 def box(x: float, y: float, width: float, height: float) -> str:
-    """A rectangle as a path."""
+    """Return a rectangle as a path."""
     return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
 
 
@@ -156,10 +156,11 @@ def stepper(
     telling: int = -1,
     listing: Listing | None = None,
 ) -> CellOutput:
-    """A stepper as an output: the drawing, its controls, and the sentences, one for each step.
+    """Return a stepper as an output: the drawing, its controls, and the sentences, one for each step.
 
-    ``key`` says in words what each paint means. ``telling`` is the step to show where nothing can be stepped. Raises
-    ValueError when there is no step, or a part of the drawing has another number of steps than there are sentences.
+    ``key`` gives the meaning of each paint in words. ``telling`` is the step to show without controls. Raises
+    ValueError if there is no step, or if a part of the drawing has a different number of steps than there are
+    sentences.
     """
     steps = len(sentences)
     if not steps:
@@ -206,7 +207,8 @@ def stepper(
 
 
 def listed(items: Sequence[int], noun: str) -> str:
-    """Numbers in words, runs shortened: ``lane 4``, ``lanes 0, 4, 8 and 12``, ``lanes 0 to 15``, ``13 lanes``."""
+    """Format numbers in words, runs shortened: ``lane 4``, ``lanes 0, 4, 8 and 12``, ``lanes 0 to 15``, ``13
+    lanes``."""
     items = sorted(set(items))
     if len(items) == 1:
         return f"{noun} {items[0]}"
@@ -218,12 +220,12 @@ def listed(items: Sequence[int], noun: str) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Join words: ``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _key(entries: Sequence[tuple[str, str]]) -> str:
-    """The legend: a square and words for each ``(paint, words)``."""
+    """Return the legend: a square and words for each ``(paint, words)``."""
     spans = (
         f'<span><i class="s-{paint}" style="background:{PAINT[paint]};display:inline-block;width:.75em;height:.75em">'
         f"</i> {escape(words)}</span>"
@@ -253,7 +255,8 @@ def _moving(part: Layer | Cells | Patch | Label, step: int) -> str:
 
 
 def _states(part: Layer | Cells | Patch | Label) -> Sequence[str]:
-    """What a part is in each step. Cells are written as runs: ``0+8`` (0 to 7), ``0+8*2`` (every second from 0 on)."""
+    """Return the state of a part in each step. Cells are written as runs: ``0+8`` (0 to 7), ``0+8*2`` (every second
+    from 0 on)."""
     if isinstance(part, Cells):
         return [progressions(cells) for cells in part.cells]
     if isinstance(part, Patch):
@@ -262,7 +265,8 @@ def _states(part: Layer | Cells | Patch | Label) -> Sequence[str]:
 
 
 def progressions(cells: Iterable[int]) -> str:
-    """Cells in few letters: ``first+count*distance``, one after another, where ``*1`` and ``+1*1`` are left out."""
+    """Write cells in few letters: ``first+count*distance``, one after another, where ``*1`` and ``+1*1`` are left
+    out."""
     left, out = sorted(set(cells)), []
     while left:
         distance = left[1] - left[0] if len(left) > 1 else 1
@@ -277,7 +281,7 @@ def progressions(cells: Iterable[int]) -> str:
 
 
 def _runs(cells: Sequence[int], columns: int) -> list[tuple[int, int]]:
-    """Neighbouring cells of a row as ``(first, how many)``."""
+    """Return neighbouring cells of a row as ``(first, how many)``."""
     out: list[tuple[int, int]] = []
     for cell in cells:
         if out and cell == sum(out[-1]) and cell % columns:
@@ -288,14 +292,14 @@ def _runs(cells: Sequence[int], columns: int) -> list[tuple[int, int]]:
 
 
 def _how(part: Layer | Cells | Patch | Label) -> list[float] | int:
-    """What the states of a part are: the numbers of a grid for its cells, 1 for paints, 0 for shapes and texts."""
+    """Return how to read a part's states: the numbers of a grid for its cells, 1 for paints, 0 for shapes and texts."""
     if isinstance(part, Cells):
         return [part.grid.columns, part.grid.x, part.grid.y, part.grid.pitch, part.grid.down]
     return 1 if isinstance(part, Patch) else 0
 
 
 def _changes(states: Sequence[str]) -> list[str | int]:
-    """The states, with 0 for one that is the same as the state before it."""
+    """Return the states, with 0 for one that is the same as the state before it."""
     return [0 if n and state == states[n - 1] else state for n, state in enumerate(states)]
 
 

@@ -1,4 +1,4 @@
-"""How a block marches through the planes of a volume, read from the events that the emulator recorded."""
+"""A block's march through the planes of a volume, read from the events that the emulator recorded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ WORD = 4
 @dataclass
 class MarchStep:
     """One step: the plane whose load begins, its distinct words, the plane that is read from shared memory, the planes
-    of outputs that are stored. None where there is none.
-    """
+    of outputs that are stored. None for an absent plane."""
 
     loads: int | None = None
     words: set[int] = field(default_factory=set)
@@ -28,7 +27,7 @@ class MarchStep:
 class March:
     """The march of a block through a cube of edge ``n``.
 
-    ``tile`` (what is stored) and ``loaded`` are ranges of x, y and z, ends included.
+    ``tile`` (the stored part) and ``loaded`` are ranges of x, y and z, ends included.
     """
 
     n: int
@@ -38,7 +37,7 @@ class March:
 
 
 def march(events: Sequence[Event], n: int, source: str = "source", target: str = "target") -> March:
-    """The march of a block. Raises ValueError where a block does not load, read and store plane after plane."""
+    """Return the march of a block. Raises ValueError if a block does not load, read and store plane after plane."""
     steps: list[MarchStep] = []
     holds: dict[int, int] = {}
     latest, loading = None, False

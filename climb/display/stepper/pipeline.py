@@ -1,4 +1,4 @@
-"""The cp.async pipeline: stages of shared memory that copies fill while the block computes from another one."""
+"""The cp.async pipeline: copies fill some stages of shared memory while the block computes from another one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST_ROUNDS, _MOST_STAGES = 24, 6
 def pipeline_stepper(
     rung: BoundRung, size: Size, *, what: str = "slice", block: tuple[int, int, int] = (0, 0, 0), launch: int = 0
 ) -> CellOutput:
-    """Step through the rounds of a block that copies with ``cp.async``: what is in flight, and what is read meanwhile.
+    """Step through the rounds of a block that copies with ``cp.async``: the copies in flight, and the reads meanwhile.
 
-    ``what`` names what one group of copies brings. Raises ValueError for a rung without asynchronous copies, and for
+    ``what`` names the data of one group of copies. Raises ValueError for a rung without asynchronous copies, and for
     more than 24 rounds or 6 stages: choose a smaller size.
 
     >>> pipeline_stepper(sgemm["pipelined"], {"m": 128, "n": 128, "k": 128})                  # doctest: +SKIP
@@ -49,12 +49,12 @@ def pipeline_stepper(
 
 
 def flying(found: Sequence[Group], at: int) -> list[Group]:
-    """The groups that are in flight in a round: begun, and not yet waited for."""
+    """Return the groups that are in flight in a round: begun, and not yet waited for."""
     return [g for g in found if g.started <= at and (g.arrived is None or at < g.arrived)]
 
 
 def reading(found: Sequence[Group], at: int) -> list[Group]:
-    """The groups that the block reads in a round."""
+    """Return the groups that the block reads in a round."""
     return [g for g in found if at in g.read]
 
 
@@ -63,7 +63,7 @@ def _kib(found: Sequence[Group]) -> str:
 
 
 def _stages(drawing: Drawing, found: Sequence[Group], stages: int, rounds: int, what: str) -> float:
-    """The stages as boxes between global memory and the block's arithmetic; return the bottom edge."""
+    """Draw the stages as boxes between global memory and the block's arithmetic; return the bottom edge."""
     wide, gap, left, top, high = 0.0, 14.0, 10.0, 58.0, 44.0
     wide = (_WIDTH - 2 * left - (stages - 1) * gap) / stages
     every = range(rounds)
@@ -113,7 +113,7 @@ def _arrows(columns: Sequence[float], start: float, end: float) -> str:
 
 
 def _timeline(drawing: Drawing, found: Sequence[Group], stages: int, rounds: int, top: float) -> float:
-    """A row for each stage and a column for each round, uncovered as time goes by; return the bottom edge."""
+    """Draw a row for each stage and a column for each round, uncovered as time goes by; return the bottom edge."""
     left, high = 52.0, 19.0
     wide = (_WIDTH - left - 10) / rounds
     first = top + 24

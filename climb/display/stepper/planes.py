@@ -48,13 +48,13 @@ def _planes(seen: March) -> list[int]:
 
 
 def _sums(seen: March, at: int, reach: int) -> list[int]:
-    """The output planes to which the plane that is read in a step is added."""
+    """Return the output planes to which the plane that is read in a step is added."""
     plane, (first, last) = seen.steps[at].reads, seen.tile[2]
     return [] if plane is None else [z for z in range(plane - reach, plane + reach + 1) if first <= z <= last]
 
 
 def _inputs(drawing: Drawing, seen: March) -> float:
-    """The input planes as a stack that comes towards the reader, each with its halo; return the lower edge."""
+    """Draw the input planes as a stack that comes towards the reader, each with its halo; return the lower edge."""
     planes, count = _planes(seen), range(len(seen.steps))
     across, down = _steps(len(planes))
     wide = seen.loaded[0][1] - seen.loaded[0][0] + 1
@@ -81,7 +81,7 @@ def _inputs(drawing: Drawing, seen: March) -> float:
 
 
 def _outputs(drawing: Drawing, seen: March, reach: int) -> float:
-    """The planes of outputs as a stack beside that of the inputs; return the lower edge."""
+    """Draw the planes of outputs as a stack beside that of the inputs; return the lower edge."""
     first, last = seen.tile[2]
     count = range(len(seen.steps))
     across, down = _steps(max(len(_planes(seen)), last - first + 1))
@@ -107,7 +107,7 @@ def _outputs(drawing: Drawing, seen: March, reach: int) -> float:
 
 
 def _place(drawing: Drawing, seen: March, block: tuple[int, int, int], top: float) -> float:
-    """Where in the volume the block works, as a small cube, and in words; return the lower edge."""
+    """Show where in the volume the block works, as a small cube and in words; return the lower edge."""
     left, edge, deep = 16.0, 56.0, 26.0
     scale, depth = edge / seen.n, deep / seen.n
 
@@ -146,7 +146,7 @@ def _extent(ranges: tuple[tuple[int, int], ...]) -> str:
 
 
 def _steps(planes: int) -> tuple[float, float]:
-    """How far the planes of a stack are apart, to the right and down."""
+    """Return the distances between the planes of a stack, to the right and down."""
     across = min(10.0, 84 / max(1, planes - 1))
     return across, across * 0.62
 

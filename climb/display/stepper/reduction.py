@@ -1,4 +1,4 @@
-"""A block sums its floats: who adds what in each step, and which lanes are idle meanwhile."""
+"""A block sums its floats: the lanes that add in each step, and the lanes that are idle meanwhile."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST_WARPS = 8
 def reduction_stepper(rung: BoundRung, *more: BoundRung, floats: int | None = None) -> CellOutput:
     """Step through the tree by which one block of each rung sums its floats, the rungs below one another.
 
-    ``floats`` is how many one block sums, by default one for each thread, or as many as the rung gives a block. Raises
-    ValueError for a rung without a tree, and for a block of more than 8 warps.
+    ``floats`` is the number that one block sums, by default one for each thread, or the number that the rung gives a
+    block. Raises ValueError for a rung without a tree, and for a block of more than 8 warps.
 
     >>> reduction_stepper(reduction["interleaved"], reduction["sequential"])                  # doctest: +SKIP
     """
@@ -42,14 +42,14 @@ def reduction_stepper(rung: BoundRung, *more: BoundRung, floats: int | None = No
 
 
 def tree_of(rung: BoundRung, floats: int | None = None) -> tuple[Addition, ...]:
-    """The tree of the first block of a rung, from the emulator. Raises ValueError as ``reduction_stepper``."""
+    """Return the tree of the first block of a rung, from the emulator. Raises ValueError like ``reduction_stepper``."""
     launch = rung.launches({"n": floats or 1})[0]
     threads = launch.block[0]
     if threads > _MOST_WARPS * WARP:
         raise ValueError(
             f"the picture has room for {_MOST_WARPS} warps; a block of {rung.rung.name} has {threads} threads"
         )
-    # As many floats as the rung gives one block: the most for which one block is launched.
+    # The number of floats that the rung gives one block: the most for which one block is launched.
     count = floats or next(n for n in (8 * threads, 4 * threads, 2 * threads, threads) if _blocks(rung, n) == 1)
     return tree(block_events(rung, {"n": count}))
 
@@ -101,7 +101,8 @@ _State = tuple[set[int], set[int], set[int], set[int], set[int], set[int]]
 
 
 def _state(additions: Sequence[Addition], step: int) -> _State:
-    """Threads that add, idle lanes of their warps; words that wait, are read, are written; lanes that are read."""
+    """Return the states: threads that add, idle lanes of their warps; words that wait, are read, are written; lanes
+    that are read."""
     if step >= len(additions):
         return set(), set(), set(), set(), set(), set()
     now = additions[step]
@@ -134,7 +135,7 @@ def _warps(threads: set[int]) -> int:
 
 
 def _arrows(additions: Sequence[Addition], step: int, first: float) -> str:
-    """Lines from the words that are read to the sums, where there are few enough to see them."""
+    """Draw lines from the words that are read to the sums, if there are few enough to see them."""
     if step >= len(additions) or additions[step].kind != "shared" or len(additions[step].pairs) > 8:
         return ""
     out = []

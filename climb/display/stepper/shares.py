@@ -1,4 +1,4 @@
-"""How stream-K shares out a matrix product, read from the launches of its rung."""
+"""The shares of a matrix product under stream-K, read from the launches of its rung."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from climb.bench.problem import Size, ceil_div
 
 @dataclass(frozen=True)
 class Piece:
-    """What a portion does for one tile: the slices ``first`` to ``last``, the end not included, of tile ``tile``."""
+    """The work of a portion on one tile: the slices ``first`` to ``last``, the end not included, of tile ``tile``."""
 
     tile: int
     first: int
@@ -44,7 +44,7 @@ class Shares:
         return self.whole + self.rest
 
     def pieces(self, worker: int) -> tuple[Piece, ...]:
-        """What one portion consists of: the arithmetic of ``sgemm_portion``."""
+        """List the pieces of one portion: the arithmetic of ``sgemm_portion``."""
         at = worker * self.portion
         end = min(at + self.portion, self.rest * self.slices)
         found = []
@@ -57,7 +57,7 @@ class Shares:
 
 
 def shares(rung: BoundRung, size: Size) -> Shares:
-    """The shares of a rung's launches. Raises ValueError where it cuts no tile at this size."""
+    """Return the shares of a rung's launches. Raises ValueError if it cuts no tile at this size."""
     launches = {launch.kernel.split("<")[0].rsplit("_", 1)[-1]: launch for launch in rung.launches(size)}
     if "portion" not in launches:
         raise ValueError(f"{rung.rung.name} cuts no tile at {dict(size)}; its launches are {', '.join(launches)}")

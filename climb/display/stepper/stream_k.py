@@ -1,4 +1,5 @@
-"""Stream-K fills the SMs: tiles in full waves, and equal portions of what is left, against one tile for each block."""
+"""Stream-K fills the SMs: tiles in full waves, and equal portions of the rest, compared with one tile for each
+block."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from climb.display.stepper.shares import Piece, Shares, shares
 from climb.toolchain.occupancy import kernel_occupancy
 
 _WIDTH, _LEFT, _RIGHT, _HIGH = 420, 34, 412, 108
-_CLOSE_UP = 3  # portions that are shown one by one
+_CLOSE_UP = 3  # the number of portions that are shown one by one
 
 
 def stream_k_stepper(rung: BoundRung, size: Size, *, sms: int) -> CellOutput:
@@ -44,7 +45,7 @@ def stream_k_stepper(rung: BoundRung, size: Size, *, sms: int) -> CellOutput:
 
 
 def _plain(drawing: Drawing, cut: Shares, places: int, waves: int, scale: float, top: float, steps: int) -> None:
-    """One tile for each block: full waves, and a last one that leaves SMs idle."""
+    """Draw one tile for each block: full waves, and a last one that leaves SMs idle."""
     down = _HIGH / places
     every = range(steps)
     last = cut.tiles - (waves - 1) * places
@@ -69,7 +70,7 @@ def _plain(drawing: Drawing, cut: Shares, places: int, waves: int, scale: float,
 def _streamed(
     drawing: Drawing, cut: Shares, places: int, full: int, waves: int, scale: float, top: float, steps: int
 ) -> None:
-    """Full waves, then a portion for each place, whose tiles change along a staircase."""
+    """Draw full waves, then a portion for each place, whose tiles change along a staircase."""
     down, first = _HIGH / places, top + 26
     every = range(steps)
     start = _LEFT + full * cut.slices * scale
@@ -112,7 +113,7 @@ def _axes(name: str, places: int, top: float) -> list[str]:
 
 
 def _row(start: float, end: float, first: float, down: float, worker: int) -> str:
-    """A frame around the row of one portion."""
+    """Draw a frame around the row of one portion."""
     if worker < 0:
         return ""
     high = max(down, 3.0)
@@ -120,14 +121,14 @@ def _row(start: float, end: float, first: float, down: float, worker: int) -> st
 
 
 def _used(cut: Shares, done: bool, slices: int, places: int) -> str:
-    """The share of the time in which SMs compute, when all is done."""
+    """Return the share of the time in which SMs compute, when all is done."""
     if not done:
         return ""
     return f"SMs in use: {percent_text(cut.tiles * cut.slices / (slices * places))}"
 
 
 def _line(drawing: Drawing, cut: Shares, top: float, waves: int, steps: int, close_up: int) -> float:
-    """The slices of the first tiles that are cut, in a line, with the portions below; return the lower edge."""
+    """Draw the slices of the first tiles that are cut, in a line, with the portions below; return the lower edge."""
     shown = min(cut.rest, max(1, ceil_div(close_up * cut.portion, cut.slices)))
     wide = (_RIGHT - _LEFT) / shown
     scale = wide / cut.slices

@@ -31,12 +31,12 @@ class Addition:
 
     @property
     def adders(self) -> set[int]:
-        """The threads whose addition the sum needs."""
+        """Return the threads whose addition the sum needs."""
         return self.useful if self.kind == "shuffle" else set(self.pairs)
 
 
 def tree(events: Sequence[Event]) -> tuple[Addition, ...]:
-    """The steps of a block's reduction. Raises ValueError where the events show no tree."""
+    """Return the steps of a block's reduction. Raises ValueError if the events show no tree."""
     steps: list[Addition] = []
     loaded: dict[int, list[int]] = {}
     cost = 0
@@ -72,7 +72,7 @@ def tree(events: Sequence[Event]) -> tuple[Addition, ...]:
 
 
 def replay(steps: Sequence[Addition], values: np.ndarray) -> np.ndarray:
-    """The block's sum, float32, when each thread begins with its value of ``values`` and the steps are taken."""
+    """Return the block's sum, float32, if each thread begins with its value of ``values`` and the steps are taken."""
     registers = np.asarray(values, np.float32).copy()
     shared: dict[int, np.float32] = {}
     if not any(step.kind == "keep" for step in steps):
@@ -114,7 +114,7 @@ def _mark_useful(steps: Sequence[Addition]) -> None:
 
 
 def _wavefronts(event: Event) -> int:
-    """The wavefronts of the costliest warp's request."""
+    """Return the wavefronts of the costliest warp's request."""
     worst = 0
     action = event.kind.split()[1]
     for warp in np.unique(event.threads // WARP):

@@ -23,7 +23,11 @@ from climb.display.stepper.frame import (
 from climb.emulator.counters.cost_model import BANKS
 
 _LEFT, _PITCH, _WIDTH = 46, 11.5, 420
-_LANES, _BANKS, _QUEUE = 36, 84, 100  # from a panel's top: the middles of the rows of lanes and banks, the queues' top
+_LANES, _BANKS, _QUEUE = (
+    36,
+    84,
+    100,
+)  # down from a panel's top: the middles of lanes and banks, the queues' top
 _CELL = 10
 
 
@@ -59,7 +63,7 @@ def wavefronts_stepper(access: Any, *more: Any, titles: Sequence[str] = ()) -> C
 
 
 def serving(picture: SharedPicture) -> list[dict[int, tuple[int, ...]]]:
-    """For each wavefront, the lanes that each bank serves."""
+    """Return, for each wavefront, the lanes that each bank serves."""
     return [
         {bank: lanes for (wavefront, bank), lanes in picture.served.items() if wavefront == now}
         for now in range(picture.wavefronts)

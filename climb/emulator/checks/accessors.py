@@ -1,16 +1,16 @@
-"""Which threads have accessed each cell of shared memory: the readers that a write must be ordered after.
+"""The threads that have accessed each cell of shared memory: a write must be ordered after every reader.
 
 If lanes only ever wait for their whole warp, and warps for their whole block, one stamp for all readers of a cell is
-enough (`Cells.reads`): whoever has waited has waited for all of them. A kernel that can order some threads without the
-others (`Code.orders_in_part`) needs to know who has read. A write is then ordered only if it is ordered after the last
-read of every thread, each by whatever orders these two: a barrier of the block, a named barrier that both took part in,
-an mbarrier, a flag, a barrier of the cluster, or one thread's own sequence. The same holds for atomics, and for writes
-of the same value, which may come in any order.
+enough (`Cells.reads`): a thread that has waited has waited for all of them. If a kernel can order some threads without
+the others (`Code.orders_in_part`), the readers must be kept one by one. A write is then ordered only if it is ordered
+after the last read of every thread. Each read may be ordered by a different means: a barrier of the block, a named
+barrier that both threads took part in, an mbarrier, a flag, a barrier of the cluster, or one thread's own sequence. The
+same holds for atomics, and for writes of the same value, which may come in any order.
 
-So a cell has slots. A slot keeps one warp's last access to the cell, and the lanes that made it. An access takes the
-slot of an earlier one by the same warp if it has all lanes of that: each of them is ordered after its own access
-before. It also takes slots from before the last barrier of all blocks. Otherwise it takes a free slot, so what one warp
-has read in several ways, with some lanes and then with others, has several.
+So a cell has slots. A slot keeps one warp's last access to the cell, and the lanes that made it. An access replaces an
+earlier one of the same warp if it includes all of that access's lanes: each of them is ordered after its own access
+before. It also replaces accesses from before the last barrier of all blocks. Otherwise it takes a free slot, so a warp
+that has read with different sets of lanes has several slots.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ SHIFT = 15  # bits of a thread's number in its block or cluster
 class Accessors:
     """The last accesses of each warp to each cell.
 
-    `stamps`, a list of int64 (cells,), one array for each slot: an access by the lanes `masks`, uint32 (cells,), of
-    which the stamp names the last; 0 for a free slot.
+    `stamps`, a list of int64 (cells,), one array for each slot: the stamp of the access, which names the last of the
+    lanes `masks`, uint32 (cells,), that made it; 0 for a free slot.
     """
 
     def __init__(self) -> None:
@@ -39,13 +39,13 @@ class Accessors:
         self.masks: list[np.ndarray] = []
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Replace each array by `function` of it."""
+        """Replace each array by the result of `function` on it."""
         self.stamps, self.masks = [[function(one) for one in each] for each in (self.stamps, self.masks)]
 
     def enter(self, index: np.ndarray, stamps: np.ndarray, floor: int, cells: int) -> None:
         """Add one access to the cells `index`, of `cells` in all; both arrays broadcast.
 
-        `floor`: all that was before it is ordered before everything that follows.
+        `floor`: the time before which every access is ordered before all later ones.
         """
         time = int(stamps.flat[0]) & TIME
         if time < floor:
@@ -60,7 +60,7 @@ class Accessors:
         self._place(last >> SHIFT, time | kinds << KIND | last & (1 << SHIFT) - 1, masks, floor, cells)
 
     def _place(self, cells: np.ndarray, stamps: np.ndarray, masks: np.ndarray, floor: int, count: int) -> None:
-        """Put each of these accesses in the first slot of its cell that it may take."""
+        """Put each of these accesses into the first slot of its cell that it may take."""
         slot = 0
         while cells.size:
             if slot == len(self.stamps):
@@ -72,7 +72,7 @@ class Accessors:
             takes = (old < floor) | own & (lanes.take(cells) & ~masks == 0)
             mine = cells[takes]
             there[mine] = stamps[takes]
-            # Of several warps that take a slot of one cell at once, the last one has it.
+            # If several warps take a slot of one cell at once, the last one gets it.
             takes[takes] = there.take(mine) == stamps[takes]
             lanes[cells[takes]] = masks[takes]
             left = ~takes
@@ -80,7 +80,7 @@ class Accessors:
             slot += 1
 
     def since(self, index: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Where a cell has been accessed at `times` or later: bool; both arrays broadcast."""
+        """Return the cells that were accessed at `times` or later: bool; both arrays broadcast."""
         latest = np.zeros(index.shape, np.int64)
         for each in self.stamps:
             np.maximum(latest, each.take(index), out=latest)
@@ -89,10 +89,11 @@ class Accessors:
     def unordered(
         self, cells: np.ndarray, block: np.ndarray, thread: np.ndarray, clock: Clock, reads: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The accesses that are not ordered before one of cell `cells[i]` by thread `thread[i]` of `block[i]`, (n,).
+        """Return the accesses that are not ordered before one of cell `cells[i]` by thread `thread[i]` of `block[i]`,
+        (n,).
 
-        Returns stamps, int64 (n, slots), the latest first, each of the last lane that is not ordered, and which of them
-        are such accesses, bool (n, slots). `reads` as for `Clock.unordered`.
+        Returns stamps, int64 (n, slots), the latest first, each of the last lane that is not ordered, and bool (n,
+        slots), which marks the stamps that are such accesses. `reads` as for `Clock.unordered`.
         """
         before = np.stack([each.take(cells) for each in self.stamps], axis=1)
         found = _unordered(before, block, thread, clock, reads, True)
@@ -113,7 +114,7 @@ class Accessors:
 def _unordered(
     before: np.ndarray, block: np.ndarray, thread: np.ndarray, clock: Clock, reads: bool, every: bool
 ) -> np.ndarray:
-    """`Clock.unordered` for the accesses `before`, (n, ...), each with one thread."""
+    """Apply `Clock.unordered` to the accesses `before`, (n, ...), each with one thread."""
     lanes = Lanes(block[None], thread[None], clock.shape[1], True)
     found = clock.unordered(before[None], lanes, thread[None, :, None], False, reads, every)
     return np.broadcast_to(found, (1, *before.shape))[0].copy()

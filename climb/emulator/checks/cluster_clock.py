@@ -16,13 +16,13 @@ from .happens_before import Clock
 from .mbarrier_order import MbarrierOrder
 from .stamps import ID, Events
 
-WHOLE = 1 << 21  # the number of the barrier of one block, at which everybody waits; see `Clock.arrive_at`
+WHOLE = 1 << 21  # the number of the barrier of one block, at which all threads wait; see `Clock.arrive_at`
 
 
 class ClusterLanes(Lanes):
     """Lanes of a cluster: `block` is the cluster within the batch, `thread` the thread within the cluster.
 
-    `at` gives the block and thread that they are in the launch.
+    `at` gives their block and thread in the launch.
     """
 
     __slots__ = ("per_block_threads", "size")
@@ -33,7 +33,7 @@ class ClusterLanes(Lanes):
         self.size, self.per_block_threads = size, padded
 
     def locate(self, block: int, thread: int) -> tuple[int, int]:
-        """The block of the batch, and the thread in it, that are `thread` of cluster `block`."""
+        """Return the block of the batch, and the thread in it, for `thread` of cluster `block`."""
         return block * self.size + thread // self.per_block_threads, thread % self.per_block_threads
 
 
@@ -50,18 +50,18 @@ class ClusterClock:
         self.proxy_fences: np.ndarray | None = None
 
     def lanes(self, lanes: Lanes) -> ClusterLanes:
-        """The same lanes, numbered within their clusters."""
+        """Return the same lanes, numbered within their clusters."""
         return ClusterLanes(lanes, self.size, self.padded)
 
     @property
     def floor(self) -> int:
-        """No thread's last barrier is earlier."""
+        """The earliest time that the last barrier of any thread can have."""
         return self.inner.floor
 
     def unordered(
         self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False
     ) -> np.ndarray:
-        """As `Clock.unordered`, for stamps with the numbers of the launch."""
+        """Like `Clock.unordered`, for stamps with the thread numbers of the launch."""
         threads, shape = self.shape[1], np.broadcast_shapes(before.shape, (*lanes.shape, 1))
 
         def renumber(stamps: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ class ClusterClock:
         return self.inner.unordered(before, self.lanes(lanes), ids, launch_wide, reads).reshape(shape)
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
-        """All of `lanes` have waited for each other, in their own blocks; see `Clock.synchronize`."""
+        """Record that all of `lanes` have waited for each other, in their own blocks; see `Clock.synchronize`."""
         inner, mine = self.inner, self.lanes(lanes)
         inner.synchronize("warp", mine)
         if gate == "barrier":
@@ -143,7 +143,7 @@ class ClusterClock:
         self.inner.see_phase_end(self.lanes(lanes), words)
 
     def acquire(self, lanes: Lanes) -> None:
-        """Lanes execute an acquiring access."""
+        """Record that lanes execute an acquiring access."""
         self.inner.acquire(self.lanes(lanes))
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
@@ -151,7 +151,7 @@ class ClusterClock:
         self.inner.complete_relaxed_loads(self.lanes(lanes), wide)
 
     def load_relaxed(self, lanes: Lanes) -> None:
-        """Lanes execute a relaxed or volatile load."""
+        """Record that lanes execute a relaxed or volatile load."""
         self.inner.load_relaxed(self.lanes(lanes))
 
     def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:

@@ -5,8 +5,8 @@ after it has left the kernel, its shared memory may belong to another block; com
 accesses too. CUDA C++ Programming Guide, section "Distributed Shared Memory": all blocks must have started executing,
 which cluster.sync() guarantees, and all accesses must happen before the block leaves.
 
-That a block has begun is known after the wait of a barrier of the cluster, even a relaxed one, because each block has
-arrived there. Anything else that orders the access after a thread of the block is enough as well: an mbarrier at which
+A thread knows that a block has begun after waiting at a barrier of the cluster, even a relaxed one, because each block
+has arrived there. Any other order of the access after a thread of the block is enough as well: an mbarrier at which
 that thread has arrived, or a flag that it has set, with a fence.
 """
 
@@ -28,11 +28,12 @@ from .stamps import ID
 
 
 class ClusterLifetimes:
-    """What the accesses to other blocks' shared memory must be ordered with: the begin and the end of those blocks.
+    """The begin and the end of the blocks of a cluster; accesses to their shared memory from other blocks must lie
+    between.
 
     `used`: by (block whose memory it is, cluster, thread of the cluster), the stamp of the last access from another
-    block. `known`: bool (blocks, threads, rank), the blocks of which a thread has been found to know that they have
-    begun, other than by a barrier of the cluster.
+    block. `known`: bool (blocks, threads, rank), the blocks that a thread knows to have begun by other means than a
+    barrier of the cluster.
     """
 
     def __init__(self, clock: ClusterClock, batch: Batch) -> None:
@@ -43,7 +44,8 @@ class ClusterLifetimes:
         self._shape = (batch.blocks, batch.threads, clock.size)
 
     def access(self, group: Group, site: Site, home: np.ndarray) -> None:
-        """Lanes have just accessed the shared memory of the blocks `home`. Raises ClusterLifetime."""
+        """Check accesses that lanes have just made to the shared memory of the blocks `home`. Raises
+        ClusterLifetime."""
         lanes = group.lanes
         home = np.broadcast_to(home, lanes.shape)
         self._uses(self.clock.lanes(lanes), home)
@@ -62,11 +64,12 @@ class ClusterLifetimes:
         self.known[here] = True
 
     def _threads(self, batch: Batch, home: int) -> np.ndarray:
-        """The threads of a block, as their cluster numbers them, int64 (threads,)."""
+        """Return the threads of a block, as their cluster numbers them, int64 (threads,)."""
         return np.arange(batch.threads) + home % self.clock.size * self.clock.padded
 
     def _unordered(self, batch: Batch, lanes: Lanes, home: int) -> np.ndarray:
-        """The lanes that no thread of block `home`, of their cluster or not, is known to precede: bool, their shape."""
+        """Return the lanes that no thread of block `home`, of their cluster or not, is known to precede: bool, their
+        shape."""
         inside = self.clock.lanes(lanes)
         began = self.began | self._threads(batch, home).reshape(1, 1, -1)
         found = self.clock.inner.unordered(began, inside, inside.thread[:, :, None], False)
@@ -92,7 +95,7 @@ class ClusterLifetimes:
             self.used[where] = stamp | where[2]
 
     def check_left(self, batch: Batch) -> None:
-        """When all blocks have ended: raise ClusterLifetime if one may have left before an access to its memory."""
+        """When all blocks have ended, raise ClusterLifetime if one may have left before an access to its memory."""
         inner = self.clock.inner
         for home in sorted({where[0] for where in self.used}):
             stamps = np.array(sorted(stamp for where, stamp in self.used.items() if where[0] == home))
@@ -120,7 +123,7 @@ class ClusterLifetimes:
 
 
 def _last(batch: Batch) -> Location:
-    """The place of the last instruction of the kernel's text."""
+    """Return the place of the last instruction of the kernel's text."""
     block = next((each for each in reversed(batch.kernel.code.blocks) if each.lines), None)
     if block is None:
         return batch.kernel.function.location

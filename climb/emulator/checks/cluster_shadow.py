@@ -36,7 +36,7 @@ class ClusterShadow:
         return Group(group.batch, self.clock.lanes(lanes), {}), place.reshape(1, -1)
 
     def synchronize(self, gate: str, lanes: Lanes) -> None:
-        """All of `lanes` have waited for each other."""
+        """Record that all of `lanes` have waited for each other."""
         self.clock.synchronize(gate, lanes)
 
     def read(self, group: Group, site: Site, address: np.ndarray) -> None:
@@ -104,9 +104,9 @@ class ClusterShadow:
         changed: Callable[[], np.ndarray] = lambda: np.ones((1, 1), np.bool_),
         known: bool = False,
     ) -> np.ndarray:
-        """An access to shared memory of the cluster at `local`, offset included, in block `home` of the batch.
+        """Check an access to shared memory of the cluster at `local`, offset included, in block `home` of the batch.
 
-        `changed`, and what is returned for stores, as for `SharedShadow.write`; `known` as for `SharedShadow.atomic`.
+        `changed`, and the result for stores, as for `SharedShadow.write`; `known` as for `SharedShadow.atomic`.
         """
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, local - site.offset, home)
@@ -120,7 +120,7 @@ class ClusterShadow:
             else:
                 self.inner.enter_atomic(inside, site, place, known)
         except Uninitialised:
-            self.lifetimes.access(group, site, home)  # a block that has not begun has written nothing: say that first
+            self.lifetimes.access(group, site, home)  # a block that has not begun has written nothing: check first
             raise
         self.lifetimes.access(group, site, home)
         return lost
@@ -131,5 +131,5 @@ class ClusterShadow:
             self.inner.is_written(rank * self.row + start, nbytes)
 
     def check_left(self, batch: Batch) -> None:
-        """When all blocks have ended: raise ClusterLifetime if one may have left before an access to its memory."""
+        """When all blocks have ended, raise ClusterLifetime if one may have left before an access to its memory."""
         self.lifetimes.check_left(batch)

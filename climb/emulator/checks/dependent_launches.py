@@ -7,10 +7,10 @@ synchronised with one that has (PTX ISA, "griddepcontrol"; CUDA C++ Programming 
 and Synchronization").
 
 So a launch that executes `launch_dependents` keeps its accesses (`EarlierLaunch`), and the dependent launch after it
-compares its own accesses with them. A launch that does not execute it lets nothing start early, and costs nothing here.
-Two accesses that are both volatile, ordered or atomic may meet; a volatile or ordered load of what the launch before
-has written so is taken for a wait, because the value may be a flag.
-A wait counts in its own block, or cluster: where one block waits for all, the others must wait as well.
+compares its own accesses with them. A launch that does not execute it lets no launch start early, and costs nothing
+here. Two accesses that are both volatile, ordered or atomic may overlap. A volatile or ordered load of a value that the
+launch before wrote in such a way is taken for a wait, because the value may be a flag. A wait counts in its own block,
+or cluster: if one block waits for all, the others must wait as well.
 
 The wait is for the launch before to end, and that launch need not have waited itself. If none of its threads has, the
 launches before it may still run: `LaunchChain` keeps which launches run at the start of the next one, and which of them
@@ -49,7 +49,8 @@ _dependent: ContextVar[bool] = ContextVar("dependent", default=False)
 
 @contextmanager
 def dependent_launches() -> Iterator[None]:
-    """Start the launches inside as programmatic dependent launches: `with dependent_launches(): kernel(...)`"""
+    """Start the launches inside the `with` block as programmatic dependent launches: `with dependent_launches():
+    kernel(...)`"""
     token = _dependent.set(True)
     try:
         yield
@@ -58,20 +59,20 @@ def dependent_launches() -> Iterator[None]:
 
 
 def starts_early(chosen: bool | None) -> bool:
-    """Whether a launch is a dependent one: as `chosen`, or as `dependent_launches` says for None."""
+    """Return whether a launch may start early: `chosen`, or for None the setting made by `dependent_launches`."""
     return _dependent.get() if chosen is None else chosen
 
 
 def lets_next_start(code: Code) -> bool:
-    """Whether a kernel has an instruction that lets the next launch start early."""
+    """Return whether a kernel has an instruction that lets the next launch start early."""
     return any(TRIGGER in site.ptx for site in code.sites)
 
 
 class Dependence:
-    """What a launch has to do with those before it in its chain, shared by its batches.
+    """The relation of a launch to the earlier ones in its chain, shared by its batches.
 
-    `early`: launches that may still run when it starts; `late`: those of them that may run even after its wait.
-    `record`: its own accesses, for the next launch; None if it lets nothing start early.
+    `early`: launches that may still run when this one starts; `late`: those among them that may run even after its
+    wait. `record`: the launch's own accesses, for the next launch; None if it lets no launch start early.
     """
 
     def __init__(
@@ -83,22 +84,22 @@ class Dependence:
         self._waited, self._hasty = np.zeros((2, blocks), np.bool_)
 
     def note_wait(self, blocks: np.ndarray) -> None:
-        """Threads of these blocks have waited."""
+        """Record that threads of these blocks have waited."""
         self._waited[blocks] = True
 
     def note_trigger(self, blocks: np.ndarray) -> None:
-        """Threads of these blocks, which no wait precedes, let the next launch start."""
+        """Record that threads of these blocks, without a wait before, let the next launch start."""
         self._hasty[blocks] = True
 
     @property
     def left_at_end(self) -> tuple[EarlierLaunch, ...]:
-        """The launches that may still run when it has ended."""
+        """The launches that may still run when this one has ended."""
         return self.late if self._waited.any() else self.early
 
     @property
     def left_at_trigger(self) -> tuple[EarlierLaunch, ...]:
-        """The launches, other than itself, that may still run when the next one starts: after every block's trigger,
-        or end, of which at least one may follow a wait."""
+        """The other launches that may still run when the next one starts: after every block's trigger or end. If at
+        least one of these follows a wait, only those in `late`."""
         return self.late if (self._waited & ~self._hasty).any() else self.early
 
 
@@ -112,7 +113,8 @@ class LaunchChain:
     def begin(
         self, kernel: TranslatedKernel, order: BlockOrder, block: tuple[int, int, int], dependent: bool, lets: bool
     ) -> Dependence | None:
-        """The next launch, which is a `dependent` one, or `lets` the next one start early; None if neither matters."""
+        """Begin the next launch, which is `dependent`, or `lets` the one after it start early; None if neither
+        matters."""
         if not dependent:
             self._early = self._late = ()
         if not lets and not self._early:
@@ -121,7 +123,7 @@ class LaunchChain:
         return Dependence(math.prod(order.grid), self._early, self._late, record)
 
     def end(self, launch: Dependence | None) -> None:
-        """The launch that has begun last has ended; None if it failed, or has to do with no other."""
+        """End the launch that began last; None if it failed, or is not related to any other."""
         if launch is None:
             self._early = self._late = ()
             return
@@ -135,7 +137,7 @@ _chains: WeakKeyDictionary[DeviceMemory, LaunchChain] = WeakKeyDictionary()
 
 
 def chain_of(memory: DeviceMemory) -> LaunchChain:
-    """The chain of the launches on a memory."""
+    """Return the chain of the launches on a memory."""
     return _chains.setdefault(memory, LaunchChain())
 
 
@@ -148,21 +150,21 @@ class BatchDependence:
         self._waits: np.ndarray | None = None  # the stamp of each warp's first wait: int64 (blocks, warps)
 
     def wait(self, group: Group, site: Site) -> None:
-        """griddepcontrol.wait."""
+        """Record griddepcontrol.wait."""
         if self._launch.early:
             everywhere = np.ones(group.lanes.shape, np.bool_)
             self._launch.note_wait(self._batch.start + np.unique(group.lanes.block))
             self._cover(group, site, everywhere)
 
     def trigger(self, group: Group) -> None:
-        """griddepcontrol.launch_dependents."""
+        """Record griddepcontrol.launch_dependents."""
         self._launch.triggered = True
         if self._launch.early:
             block = np.broadcast_to(group.lanes.block, group.lanes.shape)
             self._launch.note_trigger(self._batch.start + np.unique(block[~self._is_covered(group)]))
 
     def access(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An access to global memory. Raises EarlyAccess."""
+        """Check an access to global memory. Raises EarlyAccess."""
         launch = self._launch
         for earlier in launch.early:
             if site.strong and site.action == "load":
@@ -180,7 +182,7 @@ class BatchDependence:
             launch.record.note(group, site, allocation, address)
 
     def _cover(self, group: Group, site: Site, where: np.ndarray) -> None:
-        """From now on, lanes are ordered after the launches before."""
+        """Record that lanes are ordered after the launches before, from now on."""
         block, thread = (np.broadcast_to(each, where.shape)[where] for each in (group.lanes.block, group.lanes.thread))
         self._covered[block, thread] = True
         if self._waits is None:
@@ -191,8 +193,8 @@ class BatchDependence:
             self._waits[block[new], thread[new] // WARP] = stamp | numbers(group)[where][new]
 
     def _is_covered(self, group: Group) -> np.ndarray:
-        """Which lanes have waited, or have synchronised with a thread of their block, or cluster, that had: (blocks,
-        threads)."""
+        """Return the lanes that have waited, or have synchronised with a thread of their block or cluster that had:
+        bool (blocks, threads)."""
         lanes = group.lanes
         found = np.broadcast_to(self._covered[lanes.block, lanes.thread], lanes.shape)
         if self._waits is None or found.all():

@@ -1,4 +1,4 @@
-"""What a launch that lets the next one start early has accessed in global memory."""
+"""The accesses to global memory of a launch that lets the next one start early."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Cells:
         self._kinds: dict[str, np.ndarray] = {}
 
     def enter(self, kind: str, start: np.ndarray, width: int, stamps: np.ndarray) -> None:
-        """Accesses of `width` bytes at the offsets `start`, (blocks, threads), of threads with these stamps."""
+        """Enter accesses of `width` bytes at the offsets `start`, (blocks, threads), of threads with these stamps."""
         if width < self._granule:
             factor = self._granule // width
             self._kinds = {name: each.repeat(factor) for name, each in self._kinds.items()}
@@ -36,7 +36,8 @@ class _Cells:
         cells[self._index(start, width)] = stamps[:, :, None]
 
     def find(self, kind: str, start: np.ndarray, width: int) -> np.ndarray | None:
-        """The stamps of accesses of a kind to the same bytes: (blocks, threads, cells); None if there are none."""
+        """Return the stamps of accesses of a kind to the same bytes: (blocks, threads, cells); None if there are
+        none."""
         cells = self._kinds.get(kind)
         found = None if cells is None else cells.take(self._index(start, width))
         return found if found is not None and found.any() else None
@@ -56,7 +57,7 @@ class EarlierLaunch:
         self._held: dict[int, _Cells] = {}
 
     def note(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """One of its accesses."""
+        """Note one of its accesses."""
         key = site.index, site.action
         if key not in self._numbers:
             self._sites.append(site)
@@ -68,7 +69,8 @@ class EarlierLaunch:
         cells.enter(site.action, start, site.width, numbers(group) | self._numbers[key] << _NUMBER)
 
     def conflicts(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> np.ndarray | None:
-        """The stamp of an access that conflicts with each lane's, (blocks, threads); 0 for none, None if all are 0."""
+        """Return the stamp of an access that conflicts with each lane's, (blocks, threads); 0 for none, None if all are
+        0."""
         held = self._held.get(allocation.address)
         if held is None:
             return None
@@ -86,7 +88,8 @@ class EarlierLaunch:
         return out if out is not None and out.any() else None
 
     def flags(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> np.ndarray | None:
-        """Which lanes read what volatile, ordered or atomic accesses have written: (blocks, threads); None for none."""
+        """Return the lanes that read a value written by volatile, ordered or atomic accesses: bool (blocks, threads);
+        None for none."""
         held = self._held.get(allocation.address)
         if held is None:
             return None
@@ -97,7 +100,7 @@ class EarlierLaunch:
         return np.logical_or.reduce(hits) if hits else None
 
     def place(self, stamp: int) -> tuple[Site, Where]:
-        """The instruction and the thread of a stamp."""
+        """Return the instruction and the thread of a stamp."""
         site = self._sites[(stamp >> _NUMBER) - 1]
         width, height, _ = self._block
         block, thread = divmod(stamp & (1 << _NUMBER) - 1, math.prod(self._block))
@@ -108,11 +111,11 @@ class EarlierLaunch:
 
 
 def numbers(group: Group) -> np.ndarray:
-    """The number in the launch of each lane's thread: int64 (blocks, threads)."""
+    """Return the number in the launch of each lane's thread: int64 (blocks, threads)."""
     batch, lanes = group.batch, group.lanes
     return np.broadcast_to((batch.start + lanes.block) * batch.threads + lanes.thread, lanes.shape)
 
 
 def strong(site: Site) -> bool:
-    """Whether an access is volatile, ordered or atomic: two such accesses of one place may meet."""
+    """Return whether an access is volatile, ordered or atomic: two such accesses of one place do not race."""
     return site.strong or site.action == "atomic"

@@ -1,4 +1,4 @@
-"""Which optional checks a launch makes, besides those that are always on.
+"""The optional checks that a launch makes, besides those that are always on.
 
 "shared"         races in shared memory between barriers (within a warp: between warp synchronisations), and reads of
                  shared memory that nothing has written.
@@ -9,9 +9,9 @@
 "masks"          shuffles, votes and reductions of a warp whose mask names a lane that has left the kernel. CUDA lets
                  the other lanes go on; without this check a warning tells of it.
 
-The first two and "launches" cost little and are on by default. `climb.emulator.run` and `climb emulate` make "global"
-too: who runs a kernel to learn whether it is right must hear of every race. `checking(ALL)` turns on all of them for
-the launches inside it, as `climb.bench.checking.verify` does.
+The first two and "launches" cost little and are on by default. `climb.emulator.run` and `climb emulate` also check
+"global": they are used to find out whether a kernel is right, so they must report every race. `checking(ALL)` turns on
+all of them for the launches inside it, as `climb.bench.checking.verify` does.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _current: ContextVar[frozenset[str] | None] = ContextVar("checks", default=None)
 
 
 def current(otherwise: frozenset[str] = DEFAULT) -> frozenset[str]:
-    """The checks that apply to launches without checks of their own; `otherwise` outside of `checking`."""
+    """Return the checks that apply to launches that name none; `otherwise` outside of `checking`."""
     found = _current.get()
     return otherwise if found is None else found
 
 
 def chosen(names: Iterable[str] | None) -> frozenset[str]:
-    """The checks named, or the current ones for None. Raises ValueError for a name that is not in `ALL`."""
+    """Return the checks named, or the current ones for None. Raises ValueError for a name that is not in `ALL`."""
     if names is None:
         return current()
     found = frozenset({names} if isinstance(names, str) else names)
@@ -47,7 +47,7 @@ def chosen(names: Iterable[str] | None) -> frozenset[str]:
 
 @contextmanager
 def checking(names: Iterable[str]) -> Iterator[None]:
-    """Make the named checks in the launches inside: `with checking(ALL): ...`"""
+    """Make the named checks in the launches inside the `with` block: `with checking(ALL): ...`"""
     token = _current.set(chosen(names))
     try:
         yield

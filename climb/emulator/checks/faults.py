@@ -16,13 +16,13 @@ from ..simt.lanes import Lanes
 from ..simt.site import Site
 
 NULL = 1 << 16  # addresses below it come from a null pointer
-FAR = 1 << 40  # an address this many bytes from an allocation has nothing to do with it
+FAR = 1 << 40  # an address this many bytes from an allocation is not related to it
 _PARAMETER = re.compile(r"_param_(\d+)$")
 _LOCAL_NAME = re.compile(r"E(\d+)([A-Za-z_]\w*)$")
 
 
 def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
-    """The place of an error in the lanes for which `bad` (bool, the shape of the group's lanes) holds."""
+    """Return the place of an error in the lanes for which `bad` (bool, the shape of the group's lanes) holds."""
     first = int(np.flatnonzero(bad.ravel())[0])
     block, thread = group.lanes.at(first)
     lanes = np.broadcast_to(group.lanes.block * group.lanes.threads + group.lanes.thread, group.lanes.shape)
@@ -31,7 +31,7 @@ def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
 
 
 def place(batch: Batch, location: Location, block: int, thread: int, lanes: int) -> Where:
-    """A place in the program and the thread that is there first, of `lanes` threads. `block` counts in the batch."""
+    """Return a place in the program and the first thread there, of `lanes` threads. `block` counts in the batch."""
     return Where(
         batch.kernel.name,
         location.file,
@@ -44,7 +44,7 @@ def place(batch: Batch, location: Location, block: int, thread: int, lanes: int)
 
 
 def place_in_block(batch: Batch, location: Location, lanes: Lanes, block: int, count: int) -> Where:
-    """A place in the program and the first of `lanes` in a block of the batch, of `count` threads."""
+    """Return a place in the program and the first of `lanes` in a block of the batch, of `count` threads."""
     mine = np.broadcast_to(lanes.block, lanes.shape).ravel() == block
     _, thread = lanes.at(int(np.flatnonzero(mine)[0]))
     return place(batch, location, block, thread, count)
@@ -136,7 +136,7 @@ def read_only(group: Group, site: Site, address: np.ndarray) -> NoReturn:
 
 
 def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
-    """The variable of `space` nearest to an address: (start, end, name)."""
+    """Return the variable of `space` nearest to an address: (start, end, name)."""
     extents = batch.extents[space]
     if space == "local" and batch.stack is not None and at >= batch.stack.start:
         return batch.stack.start, int(batch.stack.top.max()), "the stack"
@@ -147,20 +147,21 @@ def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
 
 
 def readable(name: str) -> str:
-    """The name that a variable has in the source.
+    """Return the name that a variable has in the source.
 
     A local variable's name in PTX is mangled with its function's; a parameter has only a number, as "parameter 0".
     """
     parameter = _PARAMETER.search(name)
     if parameter:
         return f"parameter {parameter[1]}"
-    name = name.split("@")[0]  # behind it stands which copy of a function the variable belongs to
+    name = name.split("@")[0]  # the text behind it names the copy of the function to which the variable belongs
     found = _LOCAL_NAME.search(name) if name.startswith("_Z") else None
     return found[2][: int(found[1])] if found else name
 
 
 def place_in_memory(batch: Batch, at: int) -> tuple[str, int] | None:
-    """What lies at an address of global memory, or of shared memory in its own block, and the byte in it."""
+    """Return the name of the variable or allocation at a global address, or an address of the block's own shared
+    memory, and the byte within it."""
     if at >= FAR:
         nearest = batch.nearest(at)
         inside = nearest is not None and distance(nearest, at) == 0
@@ -170,7 +171,7 @@ def place_in_memory(batch: Batch, at: int) -> tuple[str, int] | None:
 
 
 def _near(allocation: Allocation | None, at: int) -> Allocation | None:
-    """The allocation, or None if it is too far from the address to be related to it."""
+    """Return the allocation, or None if it is too far from the address to be related to it."""
     return allocation if allocation is not None and distance(allocation, at) <= FAR else None
 
 

@@ -30,7 +30,7 @@ class _Followed:
         self.cells = Cells(-(-allocation.nbytes // width))
 
     def index(self, allocation: Allocation, site: Site, address: np.ndarray) -> np.ndarray:
-        """The cells of an access, with axes block, thread, cell."""
+        """Return the cells of an access, with axes block, thread, cell."""
         if site.width < self.granule:
             factor = self.granule // site.width
             self.cells.map(lambda each: np.repeat(each, factor))
@@ -64,7 +64,7 @@ class GlobalShadow:
             self.copies[allocation.address] = (allocation, allocation.data.copy(), written)
 
     def _enter(self, site: Site, allocation: Allocation) -> _Followed | None:
-        """The followed allocation, or None if this access need not be entered. Raises RestartLaunch."""
+        """Return the followed allocation, or None if this access need not be entered. Raises RestartLaunch."""
         kinds = self.seen.setdefault(allocation.address, set())
         if site.action not in kinds:
             kinds.add(site.action)
@@ -79,7 +79,7 @@ class GlobalShadow:
         return found
 
     def load(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """A load that is neither volatile nor ordered. Raises Race and RestartLaunch."""
+        """Enter a load that is neither volatile nor ordered. Raises Race and RestartLaunch."""
         followed = self._enter(site, allocation)
         if followed is None:
             return
@@ -89,7 +89,7 @@ class GlobalShadow:
         self._join(followed.cells.reads, index, stamp | ids, group)
 
     def see_atomics(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """A volatile or ordered load, which sees the atomics before it."""
+        """Enter a volatile or ordered load, which sees the atomics before it."""
         followed = self.followed.get(allocation.address)
         if followed is not None and followed.cells.last_atomics is not None:
             index, ids, stamp = self._begin(followed, group, site, allocation, address)
@@ -105,7 +105,8 @@ class GlobalShadow:
         address: np.ndarray,
         changed: Callable[[], np.ndarray],
     ) -> np.ndarray:
-        """A store that is neither volatile nor ordered; see `SharedShadow.write`. Raises Race and RestartLaunch."""
+        """Enter a store that is neither volatile nor ordered; see `SharedShadow.write`. Raises Race and
+        RestartLaunch."""
         followed = self._enter(site, allocation)
         index, ids, stamp = self._begin(followed, group, site, allocation, address)
         if allocation.address in self.thorough:
@@ -118,7 +119,7 @@ class GlobalShadow:
         return (followed.cells.writes.take(index) != stamps).any(axis=2)
 
     def begins(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """The start of an asynchronous write, which counts as made when its thread waits for it. Raises Race."""
+        """Enter the start of an asynchronous write, which counts as made when its thread waits for it. Raises Race."""
         followed = self.followed.get(allocation.address)
         if followed is None:
             return
@@ -127,7 +128,7 @@ class GlobalShadow:
             self._check(which, followed, index, ids, group, site, allocation, address)
 
     def atomic(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An atomic operation. Raises Race and RestartLaunch."""
+        """Enter an atomic operation. Raises Race and RestartLaunch."""
         if site.operation in races.SWAPS:
             return
         followed = self._enter(site, allocation)
@@ -145,7 +146,7 @@ class GlobalShadow:
     def _begin(
         self, followed: _Followed, group: Group, site: Site, allocation: Allocation, address: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, int]:
-        """The cells of an access, the thread of each lane in the launch, and the stamp of the access."""
+        """Return the cells of an access, the thread of each lane in the launch, and the stamp of the access."""
         batch, lanes = group.batch, group.lanes
         index = followed.index(allocation, site, address)
         ids = ((batch.start + lanes.block) * batch.threads + lanes.thread)[:, :, None]

@@ -1,8 +1,8 @@
-"""What blocks know of each other's accesses, by handing it over at places in global memory.
+"""Knowledge that blocks have of each other's accesses, handed over at places in global memory.
 
-A thread hands over, at a flag or by an atomic, its accesses before its last fence, and what others had done before it
-waited for them; whoever uses the place afterwards takes that, and hands it on (PTX ISA, "Memory Consistency Model":
-release patterns, acquire patterns, and causality order, which is transitive).
+A thread hands over, at a flag or by an atomic, its accesses before its last fence, and those of others that it knew of
+through earlier waits. Any thread that uses the place afterwards takes this knowledge and hands it on (PTX ISA, "Memory
+Consistency Model": release patterns, acquire patterns, and causality order, which is transitive).
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ PLACES = 1 << 23  # most places at which blocks hand over, times the blocks of t
 
 
 class Handed(NamedTuple):
-    """What is known of the accesses of each block: int64 arrays, by block or by lane.
+    """Known accesses of each block: int64 arrays, by block or by lane.
 
-    Those of all threads before `base`; those of the thread that has handed over, `thread`, before `own`, and those of
-    its warp before `mates`. If several threads of a block have handed over, `base` covers what any of them has.
+    All threads' accesses before time `base`; those of the thread that handed over, `thread`, before `own`, and those of
+    its warp before `mates`. If several threads of a block have handed over, `base` includes the knowledge of all of
+    them.
     """
 
     base: np.ndarray
@@ -28,7 +29,7 @@ class Handed(NamedTuple):
     mates: np.ndarray
 
     def join(self, other: Handed) -> Handed:
-        """What is known by either."""
+        """Return the union of the two states of knowledge."""
         several = (self.thread != other.thread) & (self.own > 0) & (other.own > 0)
         base = np.maximum(self.base, other.base)
         base = np.where(several, np.maximum(base, np.maximum(self.own, other.own)), base)
@@ -41,7 +42,7 @@ class Handed(NamedTuple):
         )
 
     def gather(self, of: np.ndarray, count: int) -> Handed:
-        """What lanes hand over together, where lane i belongs to number `of[i]` of `count`."""
+        """Combine what lanes hand over, where lane i belongs to number `of[i]` of `count`."""
         out = nothing(count)
         last = np.zeros(count, np.int64)
         last[of] = np.arange(of.size)
@@ -53,12 +54,12 @@ class Handed(NamedTuple):
 
 
 def nothing(count: int) -> Handed:
-    """Nothing is known."""
+    """Return the state in which nothing is known."""
     return Handed(*np.zeros((4, count), np.int64))
 
 
 class Handovers:
-    """The places at which blocks hand over, and what each block knows. `known` is by block, `places` by place.
+    """The places at which blocks hand over, and the knowledge of each block. `known` is by block, `places` by place.
 
     `fences`: the time of each block's last fence for other blocks.
     """
@@ -68,17 +69,17 @@ class Handovers:
         self.places: dict[int, Handed] = {}
         self.known: dict[int, Handed] = {}
         self._pending: dict[int, list[tuple[int, Handed]]] = {}  # taken by relaxed loads, with the time of each
-        self._taken: dict[tuple[int, int, bool], Handed] = {}  # what a block has taken last at a place, and how
+        self._taken: dict[tuple[int, int, bool], Handed] = {}  # the last that a block took at a place, and how
         self._coarse = False
 
     def blocks_have_ended(self) -> None:
-        """No block that has run so far will take anything."""
+        """Forget what only earlier blocks know: no block that has run so far will take anything."""
         self.known.clear()
         self._pending.clear()
         self._taken.clear()
 
     def complete(self, blocks: np.ndarray, polls: np.ndarray) -> None:
-        """Lanes of `blocks` execute a fence: what was taken by relaxed loads up to `polls` is known from now on."""
+        """Record a fence by lanes of `blocks`: values taken by relaxed loads up to `polls` are known from now on."""
         for block in np.unique(blocks[polls > 0]).tolist():
             last = polls[blocks == block].max()
             waiting = self._pending.pop(block, [])
@@ -94,9 +95,10 @@ class Handovers:
     def hand_over(
         self, blocks: np.ndarray, places: np.ndarray, gives: Handed | None, takes: bool, poll: int | None = None
     ) -> None:
-        """Lanes of `blocks` use `places` of global memory, one after the other. `gives`: what each lane hands over.
+        """Record that lanes of `blocks` use `places` of global memory, one after the other. `gives`: the knowledge that
+        each lane hands over.
 
-        `poll`: the time of a relaxed load; what it takes is known after a fence (`complete`).
+        `poll`: the time of a relaxed load; the knowledge that it takes counts after a fence (`complete`).
         """
         pairs, of = np.unique(np.stack([blocks, places], axis=1), axis=0, return_inverse=True)
         if len(pairs) > PAIRS or self._coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
@@ -131,7 +133,7 @@ class Handovers:
                 self.places[place] = own
 
     def handed(self, to: np.ndarray, of: np.ndarray) -> Handed:
-        """What blocks `to` know of blocks `of`; the arrays broadcast."""
+        """Return what blocks `to` know about blocks `of`; the arrays broadcast."""
         receivers, row = np.unique(to, return_inverse=True)
         empty = nothing(self.fences.size)
         known = [self.known.get(block, empty) for block in receivers.tolist()]

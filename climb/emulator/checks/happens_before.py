@@ -2,8 +2,8 @@
 
 Each access, by all lanes of a group at once, has a tick. An earlier access by thread u is ordered before an access by
 thread t of the same warp if t has since passed a barrier or a `__syncwarp` whose mask names u. Shuffles, votes and
-other exchanges of values order what u has read, but not what it has written. If t is in another warp of the block, it
-must since have passed a barrier that waited for u's warp.
+other exchanges of values order u's reads, but not its writes. If t is in another warp of the block, it must since have
+passed a barrier that waited for u's warp.
 
 Threads of different blocks are ordered by handing over at a place in global memory. A thread of u's block uses the
 place (an atomic, a volatile or releasing store, or a plain store by few lanes) after a fence for other blocks that
@@ -13,13 +13,13 @@ block" schemes work like this, and the order is transitive; see `handovers`. Fen
 over nothing.
 
 A relaxed or volatile load of t's side needs a fence after it, as PTX's memory model says; see `relaxed_loads`. Two
-things are taken as enough that the model finds too little, because much code in use does so: an atomic of t's side
-needs no fence, and the access of one thread of t's block is taken to be one of all. Threads of one block without a
-barrier between them are ordered by u's fence after its access followed by any atomic or acquiring access of t, or a
-relaxed load and a fence; there, a fence or an atomic with another purpose can hide a race. Between blocks that can
-happen only when several threads of a block hand over, or more places take part than are tracked.
+patterns count as ordered although the model does not order them, because much code in use relies on them: an atomic on
+t's side needs no fence, and an access by one thread of t's block counts as one by all of them. Threads of one block
+without a barrier between them are ordered by u's fence after its access followed by any atomic or acquiring access of
+t, or a relaxed load and a fence; there, a fence or an atomic with another purpose can hide a race. Between blocks that
+can happen only when several threads of a block hand over, or more places take part than are tracked.
 
-How accesses are stamped is in `stamps`.
+`stamps` describes how accesses are stamped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Clock:
     def __init__(self, events: Events, start: int, blocks: int, threads: int, size: int = 1) -> None:
         self.events, self.start, self.shape = events, start, (blocks, threads)
         self.barriers = self.warps = self.exchanges = np.full((1, 1), events.now, np.int64)
-        self.floor = events.now  # no thread's last barrier is earlier
+        self.floor = events.now  # the earliest time that the last barrier of any thread can have
         self.warps_in_block = -(-threads // WARP)
         #: Order among the lanes of each warp (by `__syncwarp`, and by any warp operation), and among the warps of each
         #: block; made at the first partial one.
@@ -61,20 +61,22 @@ class Clock:
         self._relaxed: RelaxedLoads | None = None
         #: The time of each thread's last fence for other blocks, and of its last barrier and __syncwarp before it.
         self._wide_fences: np.ndarray | None = None
-        #: Each thread's last proxy fence, and the time since which it knew what others had done: (2, blocks, threads).
+        #: Each thread's last proxy fence, and the time since which it knew the other threads' accesses: (2, blocks,
+        #: threads).
         self.proxy_fences: np.ndarray | None = None
-        #: What warps know through mbarriers; made when the first one is initialised.
+        #: The knowledge of warps through mbarriers; made when the first one is initialised.
         self.mbarriers: MbarrierOrder | None = None
         self._size = size
 
     def order(self) -> MbarrierOrder:
-        """What warps know through mbarriers, from now on."""
+        """Return what warps know through mbarriers; the first call starts recording it."""
         if self.mbarriers is None:
             self.mbarriers = MbarrierOrder(self.shape[0], self.warps_in_block, self._size, self.events.now)
         return self.mbarriers
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
-        """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
+        """Record that all of `lanes` have waited for each other. Returns whether every thread of the batch passed a
+        barrier."""
         now = self.events.now
         whole = lanes.count == self.shape[0] * self.shape[1]
         self._synchronize_lanes(lanes, now, whole)
@@ -91,25 +93,25 @@ class Clock:
         return whole
 
     def exchange(self, lanes: Lanes) -> None:
-        """Lanes have exchanged values by a shuffle, a vote or the like.
+        """Record that lanes have exchanged values by a shuffle, a vote or the like.
 
-        That orders what they have read before, which the values may depend on, and passes on what one of them has
-        acquired from other warps. It does not order what they have written.
+        That orders their earlier reads, which the values may depend on, and passes on what one of them has acquired
+        from other warps. It does not order their writes.
         """
         whole = lanes.count == self.shape[0] * self.shape[1]
         self.exchanges = with_times(self.exchanges, self.shape, lanes, self.events.now, whole)
         self._learn_from_others(lanes)
 
     def _synchronize_lanes(self, lanes: Lanes, since: int | np.ndarray, whole: bool) -> None:
-        """Lanes know what lanes of their warps did before `since`."""
+        """Record that lanes know what lanes of their warps did before `since`."""
         alike = whole or self.exchanges is self.warps
         self.warps = with_times(self.warps, self.shape, lanes, since, whole)
         self.exchanges = self.warps if alike else with_times(self.exchanges, self.shape, lanes, since, whole)
 
     def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
-        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps.
+        """Record that lanes have waited for the lanes that their masks (uint32) name, which are not whole warps.
 
-        `writes`: at a `__syncwarp`, which orders what they have written as well as what they have read.
+        `writes`: at a `__syncwarp`, which orders their writes as well as their reads.
         """
         each = (lanes.block * self.warps_in_block + lanes.thread // WARP, mask.astype(np.int64))
         groups, masks = np.unique([np.broadcast_to(one, lanes.shape).ravel() for one in each], axis=1)
@@ -125,9 +127,9 @@ class Clock:
             self.exchange_order.synchronize(groups, waiting, base, self.events.now)
 
     def arrive_at(self, lanes: Lanes, barriers: np.ndarray) -> None:
-        """Lanes arrive at `barriers`, int64 (lanes,), without waiting there: who waits there knows what they know now.
+        """Let lanes arrive at `barriers`, int64 (lanes,), without waiting: threads that wait learn what these know now.
 
-        A barrier is a number of its own: a named barrier of a block, or CLUSTER, that of the cluster.
+        `barriers` are a numbering of their own: a named barrier of a block, or CLUSTER, the cluster's barrier.
         """
         if self.mbarriers is not None:
             self.mbarriers.arrive_at(lanes, barriers, self.events.now)
@@ -137,7 +139,7 @@ class Clock:
     def synchronize_warps(
         self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, barriers: np.ndarray
     ) -> None:
-        """In each of `blocks` (n,), ascending, some warps have met at one of `barriers` (n,).
+        """Record that in each of `blocks` (n,), ascending, some warps have met at one of `barriers` (n,).
 
         `waiting`, bool (n, warps): warps that waited; `arrived`, bool (n, warps): warps that arrived without waiting.
         """
@@ -148,11 +150,13 @@ class Clock:
             self.mbarriers.meet_in_part(blocks, waiting, barriers, self.events.now)
 
     def arrive_at_cluster(self, lanes: Lanes, phase: np.ndarray) -> None:
-        """Lanes arrive at the barrier of their cluster, in a phase, (lanes,), that is even or odd: 0 or 1."""
+        """Record that lanes arrive at the barrier of their cluster, in a phase, (lanes,), that is even or odd: 0 or
+        1."""
         self.arrive_at(lanes, CLUSTER + phase)
 
     def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, phase: np.ndarray, everybody: bool = False) -> None:
-        """Lanes have waited until all threads of their cluster had arrived in the `phase` of each, (blocks,).
+        """Record that lanes have waited until all threads of their cluster had arrived in the `phase` of each,
+        (blocks,).
 
         `when`, int64 (blocks, threads): when each thread arrived; 0 if it did not release its writes. `everybody`: all
         threads of the batch have waited.
@@ -181,20 +185,21 @@ class Clock:
         return self.warp_order
 
     def _base(self) -> np.ndarray:
-        """The time since which each warp knows what its whole block did before: int64 (blocks, warps)."""
+        """Return the time since which each warp knows what its whole block did before: int64 (blocks, warps)."""
         return self._by_warp(self.barriers).max(axis=2)
 
     def _by_warp(self, times: np.ndarray) -> np.ndarray:
         return by_warp(times, self.shape)
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
-        """Lanes execute a fence: they publish their writes; a `wide` one to threads of other blocks as well."""
+        """Record a fence by lanes: they publish their writes; a `wide` one to threads of other blocks as well."""
         if self.mbarriers is not None:
             self.mbarriers.fence(lanes, self.events.now)
         self._fence(lanes, wide)
 
     def arrive(self, lanes: Lanes, words: np.ndarray, wide: bool = False) -> None:
-        """Lanes arrive at the mbarriers `words`, (lanes,): they publish their writes, as by a fence, but only there."""
+        """Record that lanes arrive at the mbarriers `words`, (lanes,): they publish their writes, as by a fence, but
+        only there."""
         self.order().arrive(lanes, words, self.events.now)
         self._fence(lanes, wide)
 
@@ -215,7 +220,7 @@ class Clock:
         self.events.fenced = True
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
-        """Lanes execute a fence: with it, relaxed loads before it acquire; for other blocks if it is a `wide` one."""
+        """Record a fence by lanes: with it, relaxed loads before it acquire; for other blocks if it is a `wide` one."""
         if self._relaxed is None:
             return
         loads = self._relaxed.of(lanes)
@@ -235,8 +240,8 @@ class Clock:
         return self._acquires
 
     def _publish_for_others(self, lanes: Lanes) -> None:
-        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it, and
-        other warps before they met at a barrier for some of the block's warps."""
+        """Publish other lanes' accesses, since a fence is cumulative: those of the warp before they synchronised with
+        this lane, and those of other warps before they met at a barrier for some of the block's warps."""
         warp = np.zeros((self.shape[0], self.warps_in_block), np.bool_)
         warp[lanes.block, lanes.thread // WARP] = True
         others = np.repeat(warp, WARP, axis=1)[:, : self.shape[1]]
@@ -247,20 +252,20 @@ class Clock:
             self._fences = np.maximum(self._fences, met.repeat(WARP, axis=1)[:, : self.shape[1]])
 
     def _learn_from_others(self, lanes: Lanes) -> None:
-        """Lanes of a warp that have synchronised see what any of them has acquired."""
+        """Let lanes of a warp that have synchronised see what any of them has acquired."""
         if self._acquires is not None:
             spread_in_warps(self._acquires, lanes)
         if self._relaxed is not None:
             self._relaxed.met_in_warps(lanes)
 
     def acquire(self, lanes: Lanes) -> None:
-        """Lanes execute an acquiring access: they see what others of their block have published."""
+        """Record an acquiring access by lanes: they see what others of their block have published."""
         if self.mbarriers is not None:
             self.mbarriers.acquire(lanes)
         self._acquire(lanes)
 
     def see_phase_end(self, lanes: Lanes, words: np.ndarray) -> None:
-        """Lanes see that a phase of the mbarriers `words`, (lanes,), has ended, and what was published there."""
+        """Record that lanes see the end of a phase of the mbarriers `words`, (lanes,), and what was published there."""
         self.order().see(lanes, words)
         self._acquire(lanes)
 
@@ -268,15 +273,15 @@ class Clock:
         self._times_of_acquires()[lanes.block, lanes.thread] = self.events.now
 
     def load_relaxed(self, lanes: Lanes) -> None:
-        """Lanes execute a relaxed or volatile load."""
+        """Record a relaxed or volatile load by lanes."""
         if self._relaxed is None:
             self._relaxed = RelaxedLoads(self.shape)
         self._relaxed.note(lanes, self.events.now)
 
     def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:
-        """Lanes use places in global memory through which blocks order their accesses.
+        """Record that lanes use places in global memory through which blocks order their accesses.
 
-        What lanes take by an access that does not acquire is theirs after their next fence.
+        Knowledge taken by an access that does not acquire counts after the lanes' next fence.
         """
         if self.events.fenced:
             block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1)
@@ -287,7 +292,8 @@ class Clock:
             )  # fmt: skip
 
     def _publish(self, lanes: Lanes) -> Handed:
-        """What each lane hands over: accesses that precede a fence of its own, or a fence that it has waited for."""
+        """Return what each lane hands over: accesses before a fence of its own, or before a fence that it has waited
+        for."""
         block, thread = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
         if self._wide_fences is None:
             return Handed(*np.zeros((4, block.size), np.int64))
@@ -305,7 +311,8 @@ class Clock:
         return Handed(base, thread, own, mine)
 
     def known_since(self, lanes: Lanes) -> np.ndarray:
-        """The time up to which lanes know what all others have done: their last barrier, or what they have acquired."""
+        """Return the time up to which lanes know all others' accesses: their last barrier, or what they have
+        acquired."""
         found = np.broadcast_to(times_of(self.barriers, lanes)[:, :, 0], lanes.shape)
         return found if self._acquires is None else np.maximum(found, self._acquires[lanes.block, lanes.thread])
 
@@ -313,7 +320,8 @@ class Clock:
         self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False,
         every: bool = False,
     ) -> np.ndarray:  # fmt: skip
-        """Where the accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are `ids`.
+        """Return which accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are
+        `ids`: bool.
 
         `launch_wide`: ids number the threads of the launch; otherwise those of a block, which made all the accesses.
         `reads`: the earlier accesses are reads, which warp operations of any kind order. `every`: a stamp of several
@@ -341,10 +349,11 @@ class Clock:
     def _partially_synchronized(
         self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool, every: bool
     ) -> np.ndarray:
-        """Where the later thread has since waited for the earlier one at a partial synchronisation; see `unordered`.
+        """Return where the later thread has since waited for the earlier one at a partial synchronisation; see
+        `unordered`.
 
-        Arrays keep the axes that they differ along: few lanes are compared at a time, and to spread each array over
-        all of them would take longer than to compare them.
+        Arrays are not broadcast first: few lanes are compared at a time, and broadcasting would take longer than
+        comparing.
         """
         threads, block, thread = self.shape[1], lanes.block[:, :, None], lanes.thread[:, :, None]
         earlier, kind = before & ID, before >> KIND & 3
@@ -364,7 +373,8 @@ class Clock:
         return out
 
     def _handed_over(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, every: bool) -> np.ndarray:
-        """Where the earlier thread's access has been handed over to the later thread; as `_partially_synchronized`."""
+        """Return where the earlier thread's access has been handed over to the later thread; like
+        `_partially_synchronized`."""
         threads, time = self.shape[1], before & TIME
         earlier, kind = before & ID, before >> KIND & 3
         block, thread = lanes.block[:, :, None], lanes.thread[:, :, None]
@@ -373,7 +383,7 @@ class Clock:
         same = (other_block == mine) & (kind < BLOCKS)
         of_warp, out = kind <= WARP_LANES, np.False_
         if same.any() and self._fences is not None and self._acquires is not None:
-            # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
+            # A combined stamp holds the thread that accessed the cell last: at least that one must have fenced.
             fenced = self._fences[block, np.minimum(other_thread, threads - 1)]
             if every:
                 slowest = np.minimum.reduceat(self._fences, np.arange(0, threads, WARP), axis=1)

@@ -1,4 +1,5 @@
-"""Accesses to the device heap that are outside every live block, and frees of what is no live block."""
+"""Accesses to the device heap that are outside every live block, and frees of addresses that no live block starts
+at."""
 
 from __future__ import annotations
 
@@ -55,13 +56,13 @@ def _end(heap: DeviceHeap, index: int) -> int:
 
 
 def _line(group: Group, event: int) -> str:
-    """The source line of an allocation or a free."""
+    """Return the source line of an allocation or a free."""
     site = group.batch.memory.heap_sites[event]
     return f"line {site.location.line}" if site.location.line else "the kernel"
 
 
 def bad_free(group: Group, site: Site, pointer: np.ndarray, bad: np.ndarray) -> NoReturn:
-    """Raise BadFree for the lanes for which `bad` holds, whose pointers are to no live block's start."""
+    """Raise BadFree for the lanes for which `bad` holds, whose pointers are not the start of a live block."""
     heap = group.batch.memory.heap
     at = int(pointer[bad][0])
     index = int(heap.blocks.find(np.array(at))) if heap is not None else -1

@@ -21,14 +21,14 @@ from .shared_shadow import SharedShadow
 from .stamps import FEW, MAX_THREADS, Events
 from .written_bytes import check_read, mark_written
 
-#: Scopes that reach no other block, unless it is of the same cluster, whose blocks have one clock.
+#: Scopes that do not include other blocks, except those of the same cluster, whose blocks have one clock.
 BLOCK_SCOPES = ("cta", "cluster")
 
 
 class LaunchChecks:
     """The checks of a launch, shared by its batches: which are enabled, the accesses so far, the global shadow memory.
 
-    `dependence`: what it has to do with the launches before and after it; None for nothing.
+    `dependence`: its relation to the launches before and after it; None if there is none.
 
     Stamps cannot distinguish more than 2^28 threads: larger launches are not checked for races in global memory.
     """
@@ -75,7 +75,7 @@ class LaunchChecks:
 
 
 def ordered(group: Group, site: Site) -> None:
-    """An atomic, volatile or ordered access, which hands over what fences have published."""
+    """Report an atomic, volatile or ordered access, which hands over what fences have published."""
     clock = group.batch.clock
     if clock is not None and (site.strong or site.action == "atomic"):
         if site.releases:
@@ -87,7 +87,7 @@ def ordered(group: Group, site: Site) -> None:
 
 
 def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, takes: bool) -> None:
-    """As `ordered`, for a place in global memory through which blocks can order their accesses."""
+    """Like `ordered`, for a place in global memory through which blocks can order their accesses."""
     ordered(group, site)
     clock = group.batch.clock
     ordering = (site.strong or site.action == "atomic") and site.scope not in BLOCK_SCOPES
@@ -96,7 +96,7 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 
 
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-    """A load from global memory."""
+    """Report a load from global memory."""
     batch = group.batch
     if batch.dependence is not None:
         batch.dependence.access(group, site, allocation, address)
@@ -150,7 +150,8 @@ def store(
 def store_rows(
     group: Group, site: Site, allocation: Allocation, address: np.ndarray, value: np.ndarray, first: np.ndarray
 ) -> None:
-    """As `store`, for warps that store consecutive elements, from `first` (warps,) on; nothing records places."""
+    """Like `store`, for warps that store consecutive elements, starting at `first` (warps,). Requires that no places
+    are recorded."""
     batch = group.batch
     if batch.dependence is not None:
         batch.dependence.access(group, site, allocation, address)
@@ -171,7 +172,7 @@ def store_rows(
 
 
 def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-    """A write to global memory whose values the caller stores. Raises Race."""
+    """Report a write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
     if batch.dependence is not None:
         batch.dependence.access(group, site, allocation, address)
@@ -187,7 +188,7 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
 
 
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-    """An atomic operation on global memory."""
+    """Report an atomic operation on global memory."""
     batch = group.batch
     if batch.dependence is not None:
         batch.dependence.access(group, site, allocation, address)
@@ -208,7 +209,7 @@ def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray
 
 
 def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Where the bits of an element differ from those of the value to be stored: bool, the shape of `index`."""
+    """Return where the bits of an element differ from those of the value to be stored: bool, the shape of `index`."""
     kind = f"u{min(data.itemsize, 8)}"
     there = np.ascontiguousarray(data.take(index)).view(kind)
     value = np.ascontiguousarray(np.broadcast_to(value, index.shape)).view(kind)
@@ -217,8 +218,8 @@ def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray
 
 
 def memory_fence(group: Group, scope: str, acquires: bool = True) -> None:
-    """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences.
-    One that does not acquire only publishes."""
+    """Report membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about
+    fences. A fence that does not acquire only publishes."""
     clock, wide = group.batch.clock, scope not in BLOCK_SCOPES
     if clock is not None:
         clock.fence(group.lanes, wide)
@@ -227,13 +228,14 @@ def memory_fence(group: Group, scope: str, acquires: bool = True) -> None:
 
 
 def wait_for_launch(group: Group, site: Site) -> None:
-    """griddepcontrol.wait: the launch before has ended already, so only the check needs to know."""
+    """Report griddepcontrol.wait: the launch before has ended already, so only the check needs to know."""
     if group.batch.dependence is not None:
         group.batch.dependence.wait(group, site)
 
 
 def start_next_launch(group: Group, site: Site) -> None:
-    """griddepcontrol.launch_dependents: the next launch starts when this one has ended, and only the check needs it."""
+    """Report griddepcontrol.launch_dependents: the next launch starts when this one has ended, so only the check needs
+    to know."""
     if group.batch.dependence is not None:
         group.batch.dependence.trigger(group)
 

@@ -1,8 +1,8 @@
 """Asynchronous accesses in flight: find the accesses that conflict with them.
 
 An asynchronous operation (cp.async, a bulk copy, TMA, wgmma) reads and writes memory at any time between the
-instruction that issues it and the wait that covers it. In that span, nobody may write what it reads, and nobody may
-read or write what it writes: not even the thread that issued it.
+instruction that issues it and the wait that covers it. In that span, no thread may write what it reads, and no thread
+may read or write what it writes, not even the thread that issued it.
 
     issue          runtime.asynchronous: `begin`, for each access of the operation; compares it with the others in
                    flight and, in shared memory, with the ordinary accesses before it
@@ -13,8 +13,9 @@ From the wait on, an access to shared memory counts as an ordinary one by the th
 the wait: if another thread uses the result without a barrier after the wait, SharedShadow finds a race as between any
 two threads.
 
-How an operation completes is not known here: `simt.async_access.CommitGroups` keeps operations that complete by groups.
-Whoever keeps others, such as those that complete with the phase of an mbarrier, calls `begin` and `end` alike.
+This module does not know how an operation completes: `simt.async_access.CommitGroups` keeps operations that complete by
+groups. Code that keeps others, such as those that complete with the phase of an mbarrier, calls `begin` and `end` in
+the same way.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class InFlight:
         self._overlapping = False  # whether several accesses in flight have had cells in common
 
     def begin(self, access: AsyncAccess) -> None:
-        """An operation starts to access memory.
+        """Enter an operation that starts to access memory.
 
         Raises AsyncRace for a conflict with another operation in flight. For shared memory of the lanes' own blocks,
         raises Race for an ordinary access that is not ordered before it, and Uninitialised.
@@ -76,7 +77,8 @@ class InFlight:
         (self._written if access.writes else self._read).set(access, True)
 
     def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
-        """A wait covers the lanes `done` of an access, whose bytes have been moved, and not the lanes `left`.
+        """Handle a wait that covers the lanes `done` of an access, whose bytes have been moved, and not the lanes
+        `left`.
 
         Raises Race if lanes of the access have written different values to one place.
         """
@@ -86,7 +88,7 @@ class InFlight:
             self._global_writes -= access.writes
             if left is not None:
                 self._enter_global(left)
-            if not done.writes:  # whoever carries out a write enters it
+            if not done.writes:  # code that carries out a write enters it as well
                 self._read_until_now(done)
             return
         self._shared.remove(access)
@@ -104,7 +106,8 @@ class InFlight:
             self._settle(done)
 
     def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:
-        """An ordinary access to shared memory, of the lanes' own blocks or of the blocks `home`. Raises AsyncRace."""
+        """Check an ordinary access to shared memory, of the lanes' own blocks or of the blocks `home`. Raises
+        AsyncRace."""
         if not self._shared:
             return
         lanes, writes = group.lanes, site.action != "load"
@@ -116,7 +119,7 @@ class InFlight:
             self._find(site, lanes, self._keys("shared", site, lanes, block, address), None, self._shared)
 
     def check_global(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An ordinary access to global memory. Raises AsyncRace."""
+        """Check an ordinary access to global memory. Raises AsyncRace."""
         writes = site.action != "load"
         if not self._global or not (writes or self._global_writes):
             return
@@ -145,7 +148,7 @@ class InFlight:
                     shadow.load(part, done.site, allocation, address)
 
     def _by_allocation(self, group: Group, access: AsyncAccess) -> Iterator[tuple[Allocation, Group, np.ndarray]]:
-        """The allocations that an access reaches, each with the lanes and their addresses."""
+        """Yield the allocations that an access reaches, each with the lanes and their addresses."""
         address, site = np.broadcast_to(access.address, access.lanes.shape), access.site
         left = np.ones(address.shape, np.bool_) if access.some is None else np.broadcast_to(access.some, address.shape)
         while left.any():
@@ -162,7 +165,7 @@ class InFlight:
             left = left & ~inside
 
     def _settle(self, done: AsyncAccess) -> None:
-        """Enter an access that is complete as an ordinary one of its lanes, made now."""
+        """Enter an access that is complete as an ordinary access of its lanes, made now."""
         batch, site, group = self._batch, done.site, Group(self._batch, done.lanes, {})
         if not done.writes:
             batch.shared_shadow.enter_read(group, site, done.address)
@@ -209,15 +212,15 @@ class InFlight:
                 self._raise(site, lanes, access, other, bad, index, max(int(keys[first]), int(theirs[at[first]])))
 
     def _keys(self, space: str, site: Site, lanes: Lanes, block: np.ndarray, address: np.ndarray) -> np.ndarray:
-        """The place that each lane accesses, int64 (lanes,): an address; in shared memory it counts on from block to
-        block."""
+        """Return the place that each lane accesses, int64 (lanes,): an address; in shared memory it counts on from
+        block to block."""
         full = address + site.offset
         if space == "shared":
             full = full + block * self._batch.shared.shape[1]
         return np.broadcast_to(full, lanes.shape).reshape(-1)
 
     def _sorted_keys(self, access: AsyncAccess) -> tuple[np.ndarray, np.ndarray]:
-        """The keys of an access in flight in ascending order, and the lanes in that order."""
+        """Return the keys of an access in flight in ascending order, and the lanes in that order."""
         found = self._sorted.get(id(access))
         if found is None:
             keys = self._keys_of(access)
@@ -262,13 +265,13 @@ class InFlight:
 
 
 def _bounds(access: AsyncAccess) -> tuple[int, int]:
-    """The first byte of an access to global memory, and the end of its last."""
+    """Return the first byte of an access to global memory, and the end of its last."""
     site = access.site
     return int(access.address.min()) + site.offset, int(access.address.max()) + site.offset + site.width
 
 
 class _Marks:
-    """Which cells of shared memory some access in flight uses. One row of cells stands for all blocks while every
+    """The cells of shared memory that an access in flight uses. One row of cells stands for all blocks while every
     access is the same in all of them."""
 
     def __init__(self, blocks: int, cells: int) -> None:
@@ -277,7 +280,8 @@ class _Marks:
         self._expanded = blocks == 1
 
     def hit(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
-        """Which lanes access a marked cell in shared memory of `block`: bool, broadcasting to the lanes' shape."""
+        """Return the lanes that access a marked cell in shared memory of `block`: bool, broadcasting to the lanes'
+        shape."""
         index = self._index(block, site, address)
         found = self._cells.take(index)
         return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
@@ -299,7 +303,7 @@ class _Marks:
 
 
 def _same(access: AsyncAccess, other: AsyncAccess, index: np.ndarray) -> np.ndarray:
-    """Whether each lane of an access writes the same bytes as lane `index` of another: bool (lanes,)."""
+    """Return whether each lane of an access writes the same bytes as lane `index` of another: bool (lanes,)."""
     if access.site.width != other.site.width:
         return np.zeros(index.shape, np.bool_)
     ours, theirs = (

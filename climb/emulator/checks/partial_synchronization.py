@@ -1,8 +1,8 @@
 """Order between members of a group when only some of them synchronise.
 
 Members are the lanes of a warp, at a warp operation whose mask names some of them, or the warps of a block, at a
-barrier for some of them. Members that synchronise also learn what each of the others knew, so order is transitive.
-Whoever arrives at a barrier without waiting there hands on what it knew then, and not what it has learned since.
+barrier for some of them. Members that synchronise also learn what each of the others knew, so order is transitive. A
+member that arrives at a barrier without waiting hands on what it knew then, and not what it has learned since.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from collections.abc import Iterator
 
 import numpy as np
 
-CLUSTER = 1 << 20  # the number of the barrier of the cluster in even phases; in odd ones it is one more
+CLUSTER = 1 << 20  # the number of the barrier of the cluster in even phases, one less than in odd ones
 
 
 def turns(groups: np.ndarray) -> Iterator[np.ndarray]:
-    """Masks that select each of `groups`, which ascend, at most once; the first occurrences come first."""
+    """Yield masks that select each of `groups`, which ascend, at most once; the first occurrences come first."""
     turn = np.arange(groups.size) - np.searchsorted(groups, groups)
     for each in range(int(turn.max(initial=-1)) + 1):
         yield turn == each
 
 
 class Arrivals:
-    """What members knew when they arrived at barriers at which they do not wait: by barrier, int64 (groups, columns),
-    for each column the latest time."""
+    """The knowledge of members that arrived at barriers without waiting: by barrier, int64 (groups, columns), the
+    latest time per column."""
 
     def __init__(self) -> None:
         self._rows: dict[int, np.ndarray] = {}
 
     def add(self, barriers: np.ndarray, groups: np.ndarray, rows: np.ndarray, count: int) -> None:
-        """Members of `groups`, (n,), of which there are `count`, arrive at `barriers`, (n,), and know `rows`, (n,
-        columns)."""
+        """Record that members of `groups`, (n,), out of `count` groups, arrive at `barriers`, (n,), and know `rows`,
+        (n, columns)."""
         for each in np.unique(barriers).tolist():
             mine = barriers == each
             if each not in self._rows:
@@ -38,9 +38,9 @@ class Arrivals:
             np.maximum.at(self._rows[each], groups[mine], rows[mine])
 
     def at(self, barriers: np.ndarray, groups: np.ndarray, columns: int, last: bool) -> np.ndarray:
-        """What has been handed on at `barriers`, (n,), of `groups`, (n,), where all have arrived: (n, columns).
+        """Return what has been handed on at `barriers`, (n,), of `groups`, (n,), where all have arrived: (n, columns).
 
-        `last`: nobody will ask again.
+        `last`: this is the last request for it.
         """
         found = np.zeros((groups.size, columns), np.int64)
         for each in np.unique(barriers).tolist():
@@ -53,10 +53,10 @@ class Arrivals:
 
 
 class PartialSynchronization:
-    """What the members of each group know: after synchronising, an earlier action is ordered before a later one.
+    """The knowledge of each group's members: after synchronising, an earlier action is ordered before a later one.
 
-    `since`, int64 (groups, members, members): what member u did before time `since[g, t, u]` is ordered before what
-    member t of group g does now.
+    `since`, int64 (groups, members, members): accesses of member u before time `since[g, t, u]` are ordered before the
+    accesses that member t of group g makes now.
     """
 
     def __init__(self, groups: int, members: int) -> None:
@@ -64,7 +64,7 @@ class PartialSynchronization:
         self._arrivals = Arrivals()
 
     def arrive(self, groups: np.ndarray, members: np.ndarray, barriers: np.ndarray, base: np.ndarray, now: int) -> None:
-        """Members of groups arrive at barriers without waiting there; the first three arrays are (n,)."""
+        """Record that members of groups arrive at barriers without waiting; the first three arrays are (n,)."""
         rows = np.maximum(self.since[groups, members], base[groups, members, None])
         rows[np.arange(groups.size), members] = now
         self._arrivals.add(barriers, groups, rows, len(self.since))
@@ -72,11 +72,11 @@ class PartialSynchronization:
     def synchronize(
         self, groups: np.ndarray, waiting: np.ndarray, base: np.ndarray, now: int, barriers: np.ndarray | None = None
     ) -> None:
-        """Members of `groups` wait for each other: those for which `waiting`, bool (n, members), holds.
+        """Record that members of `groups` wait for each other: those for which `waiting`, bool (n, members), holds.
 
         `groups` (n,) ascend; if one appears several times, its synchronisations happen one after the other. `base`
-        (groups, members): the time since which each member knows what all others did before. `barriers` (n,): where
-        they wait, if others can have arrived there without waiting.
+        (groups, members): the time since which each member knows what all others did before. `barriers` (n,): the
+        barriers where they wait, if others can have arrived there without waiting.
         """
         handed = np.zeros(waiting.shape, np.int64)
         if barriers is not None:
@@ -93,13 +93,13 @@ class PartialSynchronization:
         self.since[groups] = np.where(waiting[:, :, None], joint[:, None, :], known)
 
     def learn(self, waiting: np.ndarray, base: np.ndarray, barriers: np.ndarray) -> None:
-        """Members for which `waiting`, bool (groups, members), holds have seen that all had arrived at `barriers`,
-        (groups,). `base` as for `synchronize`."""
+        """Record that members for which `waiting`, bool (groups, members), holds have seen that all had arrived at
+        `barriers`, (groups,). `base` as for `synchronize`."""
         handed = self._arrivals.at(barriers, np.arange(len(waiting)), waiting.shape[1], False)
         known = np.maximum(self.since, base[:, :, None])
         self.since = np.where(waiting[:, :, None], np.maximum(known, handed[:, None, :]), self.since)
 
     def times(self, group: np.ndarray, to: np.ndarray, of: np.ndarray, one: np.ndarray) -> np.ndarray:
-        """`since[group, to, of]`, all broadcast; the latest over all members where `one` does not hold."""
+        """Return `since[group, to, of]`, all broadcast; the latest over all members where `one` does not hold."""
         found = self.since[group, to, of]
         return found if one.all() else np.where(one, found, self.since.max(axis=2)[group, to])

@@ -1,8 +1,9 @@
-"""What matrix products of warpgroups (wgmma) have read of shared memory, compared with later writes.
+"""The shared memory read by matrix products of warpgroups (wgmma), compared with later writes.
 
-A read is in flight until its warpgroup waits for it; `in_flight` has those. From then on, whoever writes there must
-know of the wait: the writing thread itself, or another thread of the warpgroup, by a barrier or through an mbarrier.
-Which one waited does not matter, since products belong to the whole warpgroup. See `MbarrierOrder.products`.
+A read is in flight until its warpgroup waits for it; `in_flight` checks those. From then on, a thread that writes there
+must know of the wait: it waited itself, or another thread of the warpgroup did and synchronised with it by a barrier or
+through an mbarrier. Any thread of the warpgroup may wait, since products belong to the whole warpgroup. See
+`MbarrierOrder.products`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ WHY = (
 class ProductReads:
     """The last product of each warpgroup that has read a cell of shared memory, of a block or of a cluster.
 
-    By number of the warpgroup in its block, and by cell: its commit group plus 1 (0: none), and the stamp of its wait.
+    Arrays by number of the warpgroup in its block hold, for each cell, the commit group plus 1 (0: none), and the stamp
+    of its wait.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -37,13 +39,13 @@ class ProductReads:
         self.stamps: dict[int, np.ndarray] = {}
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Replace each array by `function` of it."""
+        """Replace each array by the result of `function` on it."""
         for arrays in (self.numbers, self.stamps):
             arrays.update({key: function(each) for key, each in arrays.items()})
 
     def enter(self, site: Site, lanes: Lanes, index: np.ndarray, number: np.ndarray, cells: int) -> None:
-        """Warps of `lanes` have waited for products of the commit groups `number`, (lanes,), which had read the cells
-        `index`, (blocks, threads, cells), of `cells`."""
+        """Record that warps of `lanes` have waited for products of the commit groups `number`, (lanes,), which had read
+        the cells `index`, (blocks, threads, cells), of `cells`."""
         order = self.clock.order()
         warp = np.broadcast_to(lanes.thread, lanes.shape).ravel() // WARP
         order.complete_products(lanes, number + 1)

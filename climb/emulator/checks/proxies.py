@@ -1,4 +1,4 @@
-"""Proxy fences: whether the asynchronous proxy may read what ordinary stores have written to shared memory.
+"""Proxy fences: check that a fence lets the asynchronous proxy read what ordinary stores wrote to shared memory.
 
 Bulk copies and warpgroup matrix products read shared memory through the asynchronous proxy, which does not see
 ordinary stores that no proxy fence has handed over. PTX ISA, section "Memory Consistency Model: Proxies": a fence must
@@ -19,13 +19,13 @@ from .stamps import ID, TICK
 
 
 def _asynchronous(site: Site) -> bool:
-    """Whether the writes of an instruction go through the asynchronous proxy themselves: those of cp.async do not, by
-    the PTX ISA, if it is no bulk copy."""
+    """Return whether the writes of an instruction use the asynchronous proxy. By the PTX ISA, those of cp.async do not,
+    unless it is a bulk copy."""
     return site.opcode[0] == "wgmma" or (site.opcode[0] == "cp" and "bulk" in site.opcode)
 
 
 def fence(group: Group) -> None:
-    """fence.proxy.async: hand over what the lanes have written, and what is ordered before the fence."""
+    """Record fence.proxy.async: hand over the lanes' writes, and everything that is ordered before the fence."""
     clock = group.batch.clock
     if clock is None:
         return

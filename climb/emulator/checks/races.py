@@ -1,4 +1,4 @@
-"""Which unordered accesses are races, and the errors that report them.
+"""The rules for which unordered accesses are races, and the errors that report them.
 
 Reported: a read and a write, or two writes, of one cell by two threads that nothing orders, unless both writes leave
 the same value (as when all threads set `flag = 1`); an atomic and an unordered plain write; a plain read and an
@@ -54,8 +54,8 @@ def check_race(
 ) -> None:
     """Raise Race for the first lane whose unordered access is a race, if there is one.
 
-    `before` holds the stamps of the earlier accesses, `found` tells which are unordered; both broadcast to
-    (blocks, threads, cells).
+    `before` holds the stamps of the earlier accesses, `found` marks the unordered ones; both broadcast to (blocks,
+    threads, cells).
     """
     lanes, threads = group.lanes, group.lanes.threads
     shape = np.broadcast_shapes(found.shape, (*lanes.shape, 1))
@@ -84,8 +84,8 @@ def check_race(
 
 
 def _lacks_fence(group: Group, clock: Clock, before: np.ndarray, at: tuple[int, int, int], launch_wide: bool) -> bool:
-    """Whether a fence of these lanes would order the access: a relaxed load has seen that it was made, but no fence
-    follows that load. The clock is of no use afterwards."""
+    """Return whether a fence by these lanes would order the access: a relaxed load has seen that it was made, but no
+    fence follows that load. The clock must not be used afterwards."""
     lanes = group.lanes
     ids = lanes.thread
     if launch_wide:
@@ -184,8 +184,8 @@ def report(
     allocation: Allocation | None,
     why: str = "",
 ) -> NoReturn:
-    """Raise Race for the lanes for which `bad` holds, at address `at`. `stamp`: the earlier access; `why`: what is
-    missing between the two, if that is known."""
+    """Raise Race for the lanes for which `bad` holds, at address `at`. `stamp`: the earlier access; `why`: the missing
+    synchronisation between the two, if known."""
     batch = group.batch
     where = place_of(group, site, bad)
     earlier = batch.clock.events.site(stamp)
@@ -225,7 +225,7 @@ def report(
 
 
 def _noun(site: Site) -> str:
-    """What an access is: "read", "write by an asynchronous copy", ..."""
+    """Return the noun for an access: "read", "write by an asynchronous copy", ..."""
     return NOUNS[site.action] + (f" by an asynchronous {site.asynchronous}" if site.asynchronous else "")
 
 
@@ -234,19 +234,20 @@ def _verb(site: Site) -> str:
 
 
 def thread_text(other: Where, where: Where) -> str:
-    """The thread at `other`, with its block if that differs from the block at `where`."""
+    """Return the text for the thread at `other`, with its block if that differs from the block at `where`."""
     thread = ",".join(map(str, other.thread))
     block = "" if other.block == where.block else f" of block ({','.join(map(str, other.block))})"
     return f"thread ({thread}){block}"
 
 
 def _own(batch: Batch, space: str, at: int) -> int:
-    """An address in the shared memory of a block, given one in that of its cluster, whose blocks follow each other."""
+    """Return an address in the shared memory of a block, given one in that of its cluster, whose blocks follow each
+    other."""
     return at % batch.shared.shape[1] if space == "shared" else at
 
 
 def name_of(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:
-    """The name of the variable or allocation at an address, and the offset in it."""
+    """Return the name of the variable or allocation at an address, and the offset in it."""
     if allocation is not None:
         return allocation.name, at - allocation.address
     starts = [(start, name) for name, (where, start) in kernel.layout.addresses.items() if where == space]

@@ -13,26 +13,26 @@ from .partial_synchronization import turns
 
 
 class RelaxedLoads:
-    """The time of the last relaxed or volatile load that each thread knows of: int64 (blocks, threads), 0 if none."""
+    """The time of the last relaxed or volatile load known to each thread: int64 (blocks, threads), 0 if none."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.times = np.zeros(shape, np.int64)
 
     def note(self, lanes: Lanes, now: int) -> None:
-        """Lanes execute such a load."""
+        """Record that lanes execute such a load."""
         self.times[lanes.block, lanes.thread] = now
 
     def of(self, lanes: Lanes) -> np.ndarray:
-        """The times of lanes, in their shape."""
+        """Return the times of lanes, in their shape."""
         return np.broadcast_to(self.times[lanes.block, lanes.thread], lanes.shape)
 
     def met_at_barrier(self, lanes: Lanes) -> None:
-        """Threads of these blocks have waited for each other."""
+        """Record that threads of these blocks have waited for each other."""
         blocks = np.unique(lanes.block)
         self.times[blocks] = self.times[blocks].max(axis=1, keepdims=True)
 
     def met_in_warps(self, lanes: Lanes) -> None:
-        """Lanes of a warp have waited for each other."""
+        """Record that lanes of a warp have waited for each other."""
         spread_in_warps(self.times, lanes)
 
 

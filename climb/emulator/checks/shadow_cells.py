@@ -15,20 +15,19 @@ from .stamps import BLOCK_THREADS, BLOCKS, ID, KIND, ONE, WARP_LANES
 
 
 class Cells:
-    """Stamps of `count` cells: of the last write, of all reads, of all atomics together, and of the last atomic, which
-    is the last of the lanes that execute it together; 0 if there was none. `last_seen`: of the last strong load, which
-    has seen all atomics before it.
-    """
+    """Stamps of `count` cells: of the last write, of all reads, of all atomics together, and of the last atomic (the
+    last of the lanes that execute it together); 0 if there was none. `last_seen`: of the last strong load, which has
+    seen all atomics before it."""
 
     def __init__(self, count: int) -> None:
         self.writes = np.zeros(count, np.int64)
         self.reads = np.zeros(count, np.int64)
         self.atomics = np.zeros(count, np.int64)
-        self.last_atomics: np.ndarray | None = None  # made by the first
+        self.last_atomics: np.ndarray | None = None  # made by the first atomic
         self.last_seen: np.ndarray | None = None
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Replace each of the arrays by `function` of it."""
+        """Replace each of the arrays by the result of `function` on it."""
         self.writes, self.reads, self.atomics = map(function, (self.writes, self.reads, self.atomics))
         if self.last_atomics is not None:
             self.last_atomics = function(self.last_atomics)
@@ -36,12 +35,12 @@ class Cells:
             self.last_seen = function(self.last_seen)
 
     def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
-        """Add atomics, as `enter` does."""
+        """Add atomics, like `enter`."""
         self.enter(self.atomics, index, stamps, clock, lanes, wide, reads=False)
         self.note_last_atomics(index, stamps)
 
     def note_last_atomics(self, index: np.ndarray, stamps: np.ndarray) -> None:
-        """Atomics on cells, whose last lane is their last."""
+        """Note atomics on cells; the last lane on a cell made its last atomic."""
         if self.last_atomics is None:
             self.last_atomics = np.zeros_like(self.atomics)
         self.last_atomics[index] = stamps
@@ -49,7 +48,7 @@ class Cells:
             self.last_seen[index] = 0
 
     def see_atomics(self, index: np.ndarray, stamps: np.ndarray) -> None:
-        """A strong load has seen the atomics on cells, if there were any."""
+        """Note that a strong load has seen the atomics on cells, if there were any."""
         if self.last_atomics is not None:
             if self.last_seen is None:
                 self.last_seen = np.zeros_like(self.atomics)
@@ -58,10 +57,10 @@ class Cells:
     def after_the_last_atomic(
         self, index: np.ndarray, lanes: Lanes, ids: np.ndarray, clock: Clock, wide: bool
     ) -> np.ndarray | bool:
-        """Where the last atomic on a cell is ordered before an access: then all atomics on it are, because atomics on
-        one place happen one after the other. So the block that counts last may reset the counter. The same holds if a
-        strong load that has seen them is ordered before it: PTX's causality order follows what was observed.
-        """
+        """Return where the last atomic on a cell is ordered before an access. All atomics on the cell then are, because
+        atomics on one place happen one after the other, so the block that counts last may reset the counter. The same
+        holds if a strong load that has seen the atomics is ordered before the access: PTX's causality order follows
+        what was observed."""
         if self.last_atomics is None:
             return False
         after = ~clock.unordered(self.last_atomics.take(index), lanes, ids, wide)
@@ -104,7 +103,7 @@ class Cells:
 def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
     """Combine the stamps of two accesses to a cell into one, with the time of the newer access.
 
-    Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
+    Unless they are `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
     newer access is then ordered after the older one too, so the older one is dropped.
     """
     if not apart.any():

@@ -26,7 +26,7 @@ class SharedShadow:
 
     While all blocks access the same addresses together, one row of cells stands for all of them. A block of the clock
     may be a cluster of `size` blocks, whose shared memories follow each other. `in_part`: the kernel can order some
-    threads without the others, so that it counts who has accessed a cell; see `accessors`.
+    threads without the others, so each cell needs the list of its accessors; see `accessors`.
     """
 
     def __init__(self, clock: Clock, nbytes: int, size: int = 1, in_part: bool = False) -> None:
@@ -40,29 +40,29 @@ class SharedShadow:
         self.products: ProductReads | None = None
         self._size = size
         self._in_part = in_part
-        #: Who has read a cell, and who has used it by atomics, if `in_part`; and, of the writes that nothing orders
-        #: because they leave the same value, all but the last.
+        #: If `in_part`: the threads that read a cell or used it by atomics; and all but the last of the writes that are
+        #: unordered because they store the same value.
         self.accessors = {which: Accessors() for which in (("reads", "atomics") if in_part else ())}
 
     def is_written(self, start: int, nbytes: int) -> None:
-        """The system has written these bytes before the launch. Both numbers are multiples of 16."""
+        """Note that the system has written these bytes before the launch. Both numbers are multiples of 16."""
         self.cells.writes[start // 16 : (start + nbytes) // 16] = 1
 
     def synchronize(self, gate: str, lanes: Lanes) -> None:
-        """All of `lanes` have waited for each other at a gate ("barrier" or "warp")."""
+        """Record that all of `lanes` have waited for each other at a gate ("barrier" or "warp")."""
         if self.clock.synchronize(gate, lanes):
             self._reads.clear()
             self._atomics.clear()
             self._logged = 0
 
     def read(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """A plain or volatile load. Raises Uninitialised, Race and AsyncRace."""
+        """Enter a plain or volatile load. Raises Uninitialised, Race and AsyncRace."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
         self.enter_read(group, site, address)
 
     def enter_read(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """As `read`, whatever is in flight."""
+        """Like `read`, without the check against accesses in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         self._check_written(group, site, address, index)
@@ -74,7 +74,7 @@ class SharedShadow:
         self.last_read = stamp
 
     def write(self, group: Group, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
-        """A store; `changed` computes which lanes will change the stored value. Raises Race and AsyncRace.
+        """Enter a store; `changed` computes which lanes will change the stored value. Raises Race and AsyncRace.
 
         Returns the lanes that share a cell with a later lane; if the two store different values, they race.
         """
@@ -85,7 +85,7 @@ class SharedShadow:
     def enter_write(
         self, group: Group, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]
     ) -> np.ndarray:
-        """As `write`, whatever is in flight."""
+        """Like `write`, without the check against accesses in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if self._reads:
@@ -111,7 +111,7 @@ class SharedShadow:
         return lost
 
     def begins(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """The start of an asynchronous access, which counts as made when its thread waits for it.
+        """Enter the start of an asynchronous access, which counts as made when its thread waits for it.
 
         Raises Race for an access that is not ordered before the start, and Uninitialised.
         """
@@ -126,8 +126,8 @@ class SharedShadow:
             self._check(which, index, ids, group, site, address)
 
     def products_end(self, group: Group, site: Site, address: np.ndarray, number: np.ndarray) -> None:
-        """Matrix products of warpgroups, of the commit groups `number`, (lanes,), have read shared memory, and the
-        warps of the lanes have waited for them."""
+        """Record that matrix products of warpgroups, of the commit groups `number`, (lanes,), have read shared memory,
+        and that the warps of the lanes have waited for them."""
         if self.products is None:
             self.products = ProductReads(self.clock)
         index, _ = self._cells(group.lanes, site, address)
@@ -138,19 +138,19 @@ class SharedShadow:
             self.products.check(group, site, address, index, self.cells.writes.size // self.rows // self._size)
 
     def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
-        """The stamps of the last write to each cell of an access: (blocks, threads, cells)."""
+        """Return the stamps of the last write to each cell of an access: (blocks, threads, cells)."""
         index, _ = self._cells(lanes, site, address)
         return self.cells.writes.take(index)
 
     def atomic(self, group: Group, site: Site, address: np.ndarray, known: bool = False) -> None:
-        """An atomic operation; `known`: one at an mbarrier whose initialisation comes before it. Raises Uninitialised,
-        Race and AsyncRace."""
+        """Enter an atomic operation; `known`: one at an mbarrier whose initialisation comes before it. Raises
+        Uninitialised, Race and AsyncRace."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
         self.enter_atomic(group, site, address, known)
 
     def enter_atomic(self, group: Group, site: Site, address: np.ndarray, known: bool = False) -> None:
-        """As `atomic`, whatever is in flight."""
+        """Like `atomic`, without the check against accesses in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if site.operation != "exch":
@@ -171,10 +171,10 @@ class SharedShadow:
         self.last_atomic = stamp
 
     def check_left(self, batch: Batch) -> None:
-        """When all blocks have ended: nothing; only blocks of a cluster access each other's memory."""
+        """Do nothing when all blocks have ended: only blocks of a cluster access each other's memory."""
 
     def _cells(self, lanes: Lanes, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The cells of an access and the thread of each lane, both with axes block, thread, cell."""
+        """Return the cells of an access and the thread of each lane, both with axes block, thread, cell."""
         width = site.width
         if width < self.granule:
             self._refine(width)
@@ -253,7 +253,7 @@ class SharedShadow:
             races.check_race(group, site, address, before, found, self.clock, "shared", None)
 
     def _keep_writes(self, index: np.ndarray, stamps: np.ndarray, which: np.ndarray) -> None:
-        """Remember writes that others replace which are not ordered after them, since they leave the same value."""
+        """Remember writes replaced by others that are not ordered after them but leave the same value."""
         index, stamps, which = np.broadcast_arrays(index, stamps, which)
         index, stamps = index[which], stamps[which]
         kept = self.accessors.setdefault("same", Accessors())
@@ -271,7 +271,7 @@ class SharedShadow:
         address: np.ndarray,
         where: Callable[[], np.ndarray] | None = None,
     ) -> None:
-        """As `_check`, for every access of the kind `which` that `accessors` has, not only for the last."""
+        """Like `_check`, for every access of the kind `which` that `accessors` holds, not only for the last."""
         clock, lanes, accessors = self.clock, group.lanes, self.accessors.get(which)
         if accessors is None or not accessors.stamps:
             return
@@ -320,15 +320,15 @@ class SharedShadow:
 
 
 def _same_in_a_block(index: np.ndarray) -> bool:
-    """Whether all lanes of a block access the same cells."""
+    """Return whether all lanes of a block access the same cells."""
     first, last = index[:, :1], index[:, -1:]
     return index.shape[1] == 1 or bool((first == last).all() and (index == first).all())
 
 
 def _of_two_lanes(stamps: np.ndarray, lanes: Lanes) -> tuple[np.ndarray, Lanes]:
-    """Two lanes of a read of one cell by all lanes of a block, whose stamps combine to that of them all.
+    """Return two lanes of a read of one cell by all lanes of a block, whose stamps combine to that of them all.
 
-    It holds the last lane and, before it, the last lane of another warp; of a single warp, the last lane but one.
+    They are the last lane and, before it, the last lane of another warp; for a single warp, the last lane but one.
     """
     thread = lanes.thread[0]
     others = np.flatnonzero(thread >> 5 != thread[-1] >> 5)

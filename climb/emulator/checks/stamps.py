@@ -34,7 +34,7 @@ class Events:
         return len(self.sites) << TICK
 
     def next(self, site: Site) -> int:
-        """The stamp of an access that happens now, without a thread."""
+        """Return the stamp of an access that happens now, without a thread."""
         tick = len(self.sites)
         if tick == self._strong.size:
             self._strong = np.concatenate((self._strong, np.zeros(tick, np.bool_)))
@@ -43,16 +43,16 @@ class Events:
         return tick << TICK
 
     def moment(self) -> int:
-        """The stamp of something that happens now and is no access, without a thread."""
+        """Return the stamp of an event that happens now and is not an access, without a thread."""
         if len(self.sites) == self._strong.size:
             self._strong = np.concatenate((self._strong, np.zeros(len(self.sites), np.bool_)))
         self.sites.append(None)
         return (len(self.sites) - 1) << TICK
 
     def site(self, stamp: int) -> Site:
-        """The instruction of an access."""
+        """Return the instruction of an access."""
         return self.sites[stamp >> TICK]
 
     def strong(self, stamps: np.ndarray) -> np.ndarray:
-        """Whether each access is volatile or ordered."""
+        """Return whether each access is volatile or ordered: bool."""
         return self._strong[stamps >> TICK]

@@ -8,7 +8,7 @@ from ..simt.lanes import WARP, Lanes
 
 
 def times_of(times: np.ndarray, lanes: Lanes) -> np.ndarray:
-    """The times of lanes, broadcasting to their shape with a third axis for cells."""
+    """Return the times of lanes, broadcasting to their shape with a third axis for cells."""
     if times.shape == (1, 1):
         return times[:, :, None]
     if times.shape[0] == 1:
@@ -19,7 +19,7 @@ def times_of(times: np.ndarray, lanes: Lanes) -> np.ndarray:
 def with_times(
     times: np.ndarray, shape: tuple[int, int], lanes: Lanes, now: int | np.ndarray, whole: bool
 ) -> np.ndarray:
-    """The times when those of lanes that are earlier become `now`.
+    """Raise the lanes' times to at least `now`, and return all times.
 
     `shape`: (blocks, threads) of the batch; `whole`: these are all of its lanes, and no time is later.
     """
@@ -35,7 +35,8 @@ def with_times(
 
 
 def by_warp(times: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Times by warp, int64 (blocks, warps, 32); 0 for lanes that do not exist. `shape`: (blocks, threads)."""
+    """Return the times by warp, int64 (blocks, warps, 32); 0 for lanes that do not exist. `shape`: (blocks,
+    threads)."""
     blocks, threads = shape
     warps = -(-threads // WARP)
     out = np.zeros((blocks, warps * WARP), np.int64)

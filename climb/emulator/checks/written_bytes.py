@@ -1,4 +1,4 @@
-"""Which bytes of an allocation hold a value: mark the bytes that are written, and find reads of the others."""
+"""The bytes of an allocation that hold a value: mark the bytes that are written, and find reads of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _ONES = {width: int.from_bytes(b"\1" * width, "little") for width in (1, 2, 4, 8
 
 
 def _element_marks(written: np.ndarray, width: int) -> tuple[np.ndarray, int]:
-    """Marks of bytes, viewed as integers of up to 8 bytes, and how many integers cover `width` bytes."""
+    """Return marks of bytes, viewed as integers of up to 8 bytes, and the number of integers that cover `width`
+    bytes."""
     each = min(width, 8)
     whole = written.size // each * each
     return written[:whole].view(f"u{each}"), width // each

@@ -1,1 +1,1 @@
-"""What the hardware would have to do for a launch, counted in the terms of Nsight Compute."""
+"""The work that the hardware would do for a launch, counted in the terms of Nsight Compute."""

@@ -1,4 +1,4 @@
-"""What an access by a group of lanes costs: the sum of the cost model over its warps.
+"""The cost of an access by a group of lanes: the sum of the cost model over its warps.
 
 Most warps of an access share one pattern of addresses, relative to that of the first lane, so the cost of a pattern is
 computed once and remembered.
@@ -44,7 +44,7 @@ class AccessCost(NamedTuple):
 
 
 _known: dict[tuple, tuple[int, int]] = {}
-#: What single lanes' accesses cost: by measure, width, place in the sector, and place in the warp.
+#: The cost of single lanes' accesses: by measure, width, place in the sector, and place in the warp.
 _single: dict[tuple[Measure, int, int, int], AccessCost] = {}
 #: Odd multipliers that hash the addresses of a warp: powers of Knuth's, modulo 2^64.
 _MULTIPLIERS = np.full(WARP, 6364136223846793005, np.int64).cumprod()
@@ -52,7 +52,8 @@ WIDEST = 16  # bytes of an access
 
 
 def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
-    """The cost of an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasts to the lanes' shape).
+    """Return the cost of an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasts to the lanes'
+    shape).
 
     `measure` is one of the functions of the cost model that count rows of 32 lanes.
     """
@@ -62,8 +63,8 @@ def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, meas
 
 
 def _of_one_lane(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
-    """As `access_cost`. One lane never collides with another, so the place in a sector decides what it costs. Single
-    lanes use bulk copies and mbarriers, and to find a pattern would take longer than what they do."""
+    """Like `access_cost`, for one lane. It cannot collide with another, so only its place in a sector decides the cost.
+    Single lanes use bulk copies and mbarriers, and finding a pattern would take longer than computing the cost."""
     at = address.item() + offset
     key = measure, width, at & SECTOR - 1, lanes.thread.item() % WARP
     found = _single.get(key)
@@ -91,15 +92,16 @@ def _of_lanes(lanes: Lanes, address: np.ndarray, offset: int, width: int, measur
 
 
 def whole_pattern(lanes: Lanes, address: np.ndarray) -> tuple[Part, int] | None:
-    """The pattern that all warps share, if they are whole, and what to add to its addresses; None if not."""
+    """Return the pattern that all warps share, and what to add to its addresses; None if some warps are partial or
+    differ."""
     pattern, moved = pattern_of(lanes, address)
     part = pattern.whole(lanes)
     return None if part is None else (part, moved)
 
 
 def runs(lanes: Lanes, address: np.ndarray, width: int) -> np.ndarray | None:
-    """Where each warp starts, without the offset of the site, if all lanes of each access `width` bytes right behind
-    the lane before: (warps,); None if not."""
+    """Return the address at which each warp starts, without the offset of the site, if every lane accesses the `width`
+    bytes right behind those of the lane before: (warps,); None if not."""
     found = whole_pattern(lanes, address)
     if found is None or not found[0].consecutive(width):
         return None
@@ -114,7 +116,7 @@ def _cost(part: Part, repeat: int, offset: int, width: int, measure: Measure, mo
 
 
 def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarray, width: int) -> tuple[int, int]:
-    """The cost summed over rows with different patterns; if distinct patterns are few, each is counted once."""
+    """Sum the cost over rows with different patterns; if distinct patterns are few, each is counted once."""
     rows = relative.shape[0]
     if rows > 8:
         key = relative @ _MULTIPLIERS + residue
@@ -128,7 +130,7 @@ def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarr
 
 
 def remembered(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[int, int]:
-    """The cost of a warp, computed once: `row` and `residue` are a row of what `measure` takes."""
+    """Return the cost of a warp, computed once: `row` and `residue` are a row of the arguments of `measure`."""
     key = (measure, width, residue, row.tobytes())
     found = _known.get(key)
     if found is None:
@@ -140,8 +142,8 @@ def remembered(measure: Measure, row: np.ndarray, residue: int, width: int) -> t
 
 
 def _banks_collide(row: np.ndarray) -> bool:
-    """Whether lanes of a warp want different words of one bank. Only then does it matter for atomics which cache lines
-    share a set."""
+    """Return whether lanes of a warp need different words of one bank. Only then does it matter for atomics which cache
+    lines share a set."""
     word = row[row != INACTIVE] >> 2
     return bool((word != word[0]).any()) and np.unique(word & BANKS - 1).size < word.size
 
@@ -149,7 +151,7 @@ def _banks_collide(row: np.ndarray) -> bool:
 def _shared_pattern(
     measure: Measure, part: Part, offset: int, modulus: int, width: int, repeat: int
 ) -> tuple[int, int]:
-    """The cost summed over warps that share a pattern, at their addresses plus `offset`."""
+    """Sum the cost over warps that share a pattern, at their addresses plus `offset`."""
     row = part.relative[0]
     if modulus == PERIOD:
         if not _banks_collide(row):

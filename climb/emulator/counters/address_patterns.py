@@ -1,9 +1,9 @@
-"""The addresses of an access as patterns of warps, and what earlier accesses have shown of them.
+"""The addresses of an access as patterns of warps, with results remembered from earlier accesses.
 
-Most warps of an access share one pattern: what each lane adds to the address of its warp's first lane. Unrolled loops
-access the same addresses with other offsets, and other loops move a pointer, or an index, by the same number for all
-lanes. Then the pattern is that of the earlier access, moved: `moved_by` adds the number and remembers where the sum is
-from, `scaled` does so for an index that becomes an offset in bytes, so that nothing but the sum is computed.
+Most warps of an access share one pattern: the distance of each lane's address from that of its warp's first lane.
+Unrolled loops access the same addresses with other offsets, and other loops move a pointer, or an index, by the same
+number for all lanes. Then the pattern is that of the earlier access, moved: `moved_by` adds the number and remembers
+the origin of the sum; `scaled` does so for an index that becomes an offset in bytes. Then only the sum is computed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..simt.lanes import Lanes
 from ..simt.warp_layout import INACTIVE, WARP
 
 MOST_PARTS = 4
-SHARED = 4  # warps at each of a part's first addresses, on average, for them to be few
-FEWEST = 0.125  # the share of the warps left that must have one pattern, for it to become a part
-_MOST = 256  # arrays of addresses that are remembered
+SHARED = 4  # a part has few first addresses if at least this many warps share each, on average
+FEWEST = 0.125  # the share of the remaining warps that must have one pattern for it to become a part
+_MOST = 256  # the number of arrays of addresses that are remembered
 _SIGN = 1 << 63
 _INDICES = 1 << 32
 _LIMITS = {"i": (-(1 << 31), (1 << 31) - 1), "u": (0, _INDICES - 1)}
@@ -31,9 +31,9 @@ _CONSECUTIVE = np.arange(WARP)
 class Part:
     """The addresses of some warps, without the offset of the access's site.
 
-    `first` (rows,): those of the first lanes of the warps. `relative` (rows, 32): what lanes add to them, INACTIVE for
-    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes. `masked`: for
-    `masked_cost`.
+    `first` (rows,): the addresses of the first lanes of the warps. `relative` (rows, 32): the lanes' distances from
+    them, INACTIVE for absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes.
+    `masked`: for `masked_cost`.
     """
 
     __slots__ = ("_few", "_low_bits", "_residues", "_step", "_uses", "first", "masked", "near", "relative")
@@ -48,8 +48,8 @@ class Part:
         self._few: tuple[np.ndarray, np.ndarray] | None = None
 
     def few(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The different elements of `first`, and the place of each warp's among them; None unless many warps have the
-        same. The first use gets None, too, because it takes as long as some accesses to find out."""
+        """The different elements of `first`, and the place of each warp's among them; None unless many warps share
+        them. The first use also returns None, because finding out takes as long as several accesses."""
         self._uses += 1
         if self._uses == 2:
             first, place = np.unique(self.first, return_inverse=True)
@@ -58,7 +58,8 @@ class Part:
         return self._few
 
     def consecutive(self, width: int) -> bool:
-        """Whether all warps share a pattern in which each lane accesses `width` bytes right behind the lane before."""
+        """Return whether all warps share a pattern in which each lane accesses the `width` bytes right behind the lane
+        before."""
         if self._step is None:
             step = int(self.relative[0, 1] - self.relative[0, 0])
             self._step = step if self.relative.shape[0] == 1 and (self.relative[0] == _CONSECUTIVE * step).all() else 0
@@ -74,7 +75,7 @@ class Part:
         return found
 
     def span(self) -> tuple[int, int]:
-        """The lowest and the highest address."""
+        """Return the lowest and the highest address."""
         if self.near.shape[0] == 1:
             first, near = self.first, self.near
             return int(first.min()) + int(near.min()), int(first.max()) + int(near.max())
@@ -82,14 +83,14 @@ class Part:
         return int(absolute.min()), int(absolute.max())
 
     def misaligned(self, offset: int, width: int) -> bool:
-        """Whether an address, plus `offset`, is no multiple of `width`, a power of 2 up to 16."""
+        """Return whether an address, plus `offset`, is not a multiple of `width`, a power of 2 up to 16."""
         if self._low_bits is None:
             self._low_bits = self._find_low_bits()
         base, differ = self._low_bits
         return bool((base + offset | differ) & width - 1)
 
     def _find_low_bits(self) -> tuple[int, int]:
-        """The low four bits of one address, and those in which any address differs from it."""
+        """Return the low four bits of one address, and those in which any address differs from it."""
         if self.near.shape[0] == 1:
             base = int(self.first[0]) & 15
             differ = int(np.bitwise_or.reduce(self.first ^ base)) | int(np.bitwise_or.reduce(self.near[0]))
@@ -100,9 +101,9 @@ class Part:
 
 
 class Pattern:
-    """Parts of the warps of an access, of which all but the last have one pattern each. `repeat`: the warps that each
-    row stands for. `lowest` and `highest`: of all addresses. `costs`: by measure, width and low bits of the offset,
-    what such an access costs, and whether it is misaligned."""
+    """An access split into parts; every part but the last has one address pattern. `repeat`: the warps that each row
+    stands for. `lowest` and `highest`: over all addresses. `costs`: by measure, width and low bits of the offset, the
+    cost of such an access, and whether it is misaligned."""
 
     __slots__ = ("costs", "highest", "lowest", "parts", "repeat")
 
@@ -113,11 +114,11 @@ class Pattern:
         self.costs: dict[tuple, tuple[int, int, bool]] = {}
 
     def misaligned(self, offset: int, width: int) -> bool:
-        """Whether an address, plus `offset`, is no multiple of `width`, a power of 2 up to 16."""
+        """Return whether an address, plus `offset`, is not a multiple of `width`, a power of 2 up to 16."""
         return width > 1 and any(part.misaligned(offset, width) for part in self.parts)
 
     def whole(self, lanes: Lanes) -> Part | None:
-        """The only part, if all warps are whole, share one pattern and have a row each; None if not."""
+        """Return the only part, if all warps are full, share one pattern and have a row each; None if not."""
         part = self.parts[0]
         if len(self.parts) > 1 or self.repeat > 1 or part.relative.shape[0] > 1 or lanes.layout.kind != "whole":
             return None
@@ -125,7 +126,7 @@ class Pattern:
 
 
 class _Origin:
-    """What is known of arrays that differ from each other by one number for all lanes: the pattern of the addresses
+    """The shared state of arrays that differ from each other by one number for all lanes: the pattern of the addresses
     that are `shift` less than the number `moved` of an array; None until an access has needed it.
 
     `scaled`: by factor and kind, the origin of 32-bit indices that are multiplied. Of such an origin, `start` is the
@@ -143,7 +144,7 @@ class _Origin:
         self.scaled: dict[tuple[int, str], _Origin] = {}
 
 
-#: By the id of an array: the array, its origin, and by how much it has been moved. Arrays are not kept alive.
+#: By the id of an array: the array, its origin, and the number by which it has been moved. Arrays are not kept alive.
 _arrays: dict[int, tuple[weakref.ref, _Origin, int]] = {}
 
 
@@ -174,7 +175,8 @@ def forget() -> None:
 
 
 def moved_by(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b, integers, one of which may be a single number. Later accesses there need not look at the sum."""
+    """Return a + b, integers, one of which may be a single number. Later accesses at the sum reuse the pattern of the
+    array."""
     out = a + b
     if a.size == 1:
         a, b = b, a
@@ -185,7 +187,7 @@ def moved_by(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def scaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The 64-bit product of 32-bit integers of one sign, one of which may be a single number; see `moved_by`."""
+    """Return the 64-bit product of 32-bit integers of one sign, one of which may be a single number; see `moved_by`."""
     out = np.multiply(a, b, dtype=_WIDE[a.dtype.kind])
     if a.size == 1:
         a, b = b, a
@@ -203,7 +205,7 @@ def scaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _moved_since(origin: _Origin, index: np.ndarray, moved: int) -> int | None:
-    """What all indices differ by from the first that were scaled; None if some have wrapped since, and others not."""
+    """Return the difference of all indices from the first ones scaled; None if only some have wrapped since."""
     least, most = _LIMITS[index.dtype.kind]
     by = moved - origin.start
     if origin.bounds is None:
@@ -216,12 +218,12 @@ def _moved_since(origin: _Origin, index: np.ndarray, moved: int) -> int | None:
 
 
 def _signed(value: int) -> int:
-    """A number modulo 2^64, as a signed one."""
+    """Return a number modulo 2^64, as a signed one."""
     return (value + _SIGN & 2 * _SIGN - 1) - _SIGN
 
 
 def pattern_of(lanes: Lanes, address: np.ndarray) -> tuple[Pattern, int]:
-    """The pattern of addresses (int64, broadcasts to the lanes' shape), and what to add to it."""
+    """Return the pattern of addresses (int64, broadcasts to the lanes' shape), and what to add to it."""
     _, origin, moved = _entry(address)
     if origin.lanes is not lanes:
         origin.pattern, origin.lanes, origin.shift = _pattern(lanes, address), lanes, moved
@@ -251,7 +253,7 @@ def _pattern(lanes: Lanes, address: np.ndarray) -> Pattern:
 
 
 def _parts(first: np.ndarray, relative: np.ndarray, partial: bool) -> Iterator[Part]:
-    """Divide warps by their patterns, as long as many warps have one in common. `partial`: lanes may be absent."""
+    """Divide warps by their patterns, as long as many warps share one. `partial`: lanes may be absent."""
     for _ in range(MOST_PARTS - 1):
         middle = min(len(relative) // 2 | 1, len(relative) - 1)  # warps of even numbers are more often at an edge
         row = relative[middle : middle + 1]

@@ -1,4 +1,4 @@
-"""The cost model: how many sectors of global memory, or wavefronts of shared memory, the addresses of a warp cost.
+"""The cost model: the sectors of global memory, or the wavefronts of shared memory, for the addresses of a warp.
 
 Sectors: a request touches distinct aligned 32-byte sectors. It needs at least ceil(bytes / 32) sectors to carry its
 distinct bytes. Wavefronts: shared memory has 32 banks of 4 bytes. Accesses of up to 4 bytes serve 32 lanes together,
@@ -26,7 +26,8 @@ Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
 def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """For each row of 32 lanes, the distinct sectors and the fewest that could hold the distinct bytes: (rows, 2).
+    """For each row of 32 lanes, count the distinct sectors and the fewest that could hold the distinct bytes: (rows,
+    2).
 
     `relative` (rows, 32): addresses relative to the first active lane, INACTIVE for absent lanes. `residue` (rows,):
     the first active lane's address modulo 32. `width`: bytes per lane.
@@ -40,7 +41,7 @@ def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray
 
 
 def copy_sectors(lines: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The sectors that an H200 counts for 16-byte copies that bypass the L1 cache: (rows,).
+    """Count the sectors that an H200 counts for 16-byte copies that bypass the L1 cache: (rows,).
 
     `lines` (rows, 32): the cache lines that the lanes read from, INACTIVE for absent lanes; `target` (rows, 32): the
     shared addresses that they write to. Each sector of shared memory counts once per cache line that it is filled from.
@@ -53,7 +54,7 @@ def copy_sectors(lines: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def distinct(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """The number of distinct addresses in each row, in both columns of (rows, 2); arguments as for `sectors`."""
+    """Count the distinct addresses in each row, in both columns of (rows, 2); arguments as for `sectors`."""
     wanted = np.sort(np.where(relative == INACTIVE, 0, relative), axis=1)
     number = 1 + np.count_nonzero(np.diff(wanted, axis=1), axis=1)
     return np.stack([number, number], axis=1)
@@ -67,7 +68,7 @@ PERIOD = LINE << 11
 
 
 def _sets(line: np.ndarray) -> np.ndarray:
-    """The set of each line, 0 to 3."""
+    """Return the set of each line, 0 to 3."""
     out = np.zeros(line.shape, np.int64)
     for number, bits in enumerate(SET_BITS):
         each = line & bits
@@ -78,7 +79,7 @@ def _sets(line: np.ndarray) -> np.ndarray:
 
 
 def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """As `sectors`, for atomic operations on global memory; residue modulo `PERIOD`.
+    """Like `sectors`, for atomic operations on global memory; residue modulo `PERIOD`.
 
     A sector counts once per turn in which it is served (`atomic_turns`), hence at least as often as its most requested
     address occurs.
@@ -89,14 +90,15 @@ def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.
 
 
 def atomic_turns(relative: np.ndarray, residue: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The turns in which global memory serves the atomics of each row of 32 lanes; arguments as for `atomic_sectors`.
+    """Yield the turns in which global memory serves the atomics of each row of 32 lanes; arguments as for
+    `atomic_sectors`.
 
     Cache lines fall into four sets. In each turn, each bank of a set offers its first remaining lane, and the set
     serves those offers that hit the same line as the first remaining lane of the set. An H200 agrees in sectors, turns
     and lines per turn on every table of random addresses.
 
     Yields for each turn `touched` (rows,), a bit for each sector that is served; `served` (rows, 32) bool; and `order`
-    (rows, 32), the same in every turn: `served[:, n]` is about lane `order[:, n]`.
+    (rows, 32), the same in every turn: `served[:, n]` belongs to lane `order[:, n]`.
     """
     lanes = np.arange(WARP)
     word = (relative + residue.reshape(-1, 1)) >> 2
@@ -124,7 +126,7 @@ def atomic_turns(relative: np.ndarray, residue: np.ndarray) -> Iterator[tuple[np
 
 
 def _population_count(value: np.ndarray) -> np.ndarray:
-    """The number of bits set among the lowest 16."""
+    """Count the bits set among the lowest 16."""
     out = np.zeros(value.shape, np.int64)
     for bit in range(16):
         out += value >> bit & 1
@@ -132,7 +134,8 @@ def _population_count(value: np.ndarray) -> np.ndarray:
 
 
 def local_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """Sectors of local memory, and the fewest possible: (rows, 2); arguments as for `sectors`, residue modulo 4.
+    """Count the sectors of local memory, and the fewest possible: (rows, 2); arguments as for `sectors`, residue modulo
+    4.
 
     Addresses are relative to each lane's own memory. Local memory is interleaved: word w of lanes 0 to 31 occupies 128
     consecutive bytes, so eight lanes that access the same word index share a sector.
@@ -149,7 +152,7 @@ def local_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.n
 
 
 def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """Wavefronts of a store, and the fewest possible, for each row of 32 lanes: (rows, 2).
+    """Count the wavefronts of a store, and the fewest possible, for each row of 32 lanes: (rows, 2).
 
     Arguments as for `sectors`, residue modulo 4.
     """
@@ -157,12 +160,12 @@ def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndar
 
 
 def store_parts(width: int) -> int:
-    """The number of parts in which a warp is served: 32 banks of 4 bytes deliver 128 bytes at a time."""
+    """Return the number of parts in which a warp is served: 32 banks of 4 bytes deliver 128 bytes at a time."""
     return {8: 2, 16: 4}.get(width, 1)
 
 
 def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """As `wavefronts`, for loads.
+    """Like `wavefronts`, for loads.
 
     If every lane reads the same address as its neighbour (the lane whose number differs in bit 0; or, for all lanes, in
     bit 1), twice as many lanes are served together. Source: an answer in NVIDIA's developer forum, "Unexpected shared
@@ -180,7 +183,7 @@ def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
 
 
 def load_parts(relative: np.ndarray, width: int) -> np.ndarray:
-    """The number of parts in which the loads of each row are served: (rows,). See `load_wavefronts`."""
+    """Return the number of parts in which the loads of each row are served: (rows,). See `load_wavefronts`."""
     parts = np.full(relative.shape[0], store_parts(width))
     if width < 8:
         return parts
@@ -194,8 +197,8 @@ def load_parts(relative: np.ndarray, width: int) -> np.ndarray:
 
 
 def atomic_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """As `wavefronts`, for atomics: each part costs as many wavefronts as the busiest bank has lanes to serve, even if
-    they share an address. All patterns of 32-bit operations agree with an H200."""
+    """Like `wavefronts`, for atomics: each part costs as many wavefronts as the busiest bank has lanes to serve, even
+    if they share an address. All patterns of 32-bit operations agree with an H200."""
     parts = atomic_parts(width)
     rows, lanes = relative.shape[0], WARP // parts
     out = np.zeros((rows, 2), np.int64)
@@ -213,12 +216,12 @@ def atomic_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> 
 
 
 def atomic_parts(width: int) -> int:
-    """The number of parts in which the atomics of a warp are served."""
+    """Return the number of parts in which the atomics of a warp are served."""
     return {8: 2}.get(width, 1)
 
 
 def swap_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """As `atomic_wavefronts`, for compare-and-swap: twice as many, as on an H200.
+    """Like `atomic_wavefronts`, for compare-and-swap: twice as many, as on an H200.
 
     ptxas turns an atomic that shared memory lacks, such as a float sum, into a loop of compare-and-swap; this is the
     cost of one iteration.
@@ -227,7 +230,7 @@ def swap_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
 
 
 def _wavefronts(relative: np.ndarray, residue: np.ndarray, parts: int) -> np.ndarray:
-    """Wavefronts, and the fewest possible, of a warp that is served in `parts` parts."""
+    """Count the wavefronts, and the fewest possible, of a warp that is served in `parts` parts."""
     rows = relative.shape[0]
     lanes = WARP // parts
     out = np.zeros((rows, 2), np.int64)

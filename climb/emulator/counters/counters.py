@@ -24,7 +24,7 @@ TOTALS = ("warp_instructions", "thread_instructions", "branches", "divergent_bra
 
 
 def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
-    """`a` with the named fields increased by those of `b`."""
+    """Return `a` with the named fields increased by those of `b`."""
     return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in names})
 
 
@@ -32,9 +32,9 @@ def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
 class Counters:
     """The counters of one launch. `lines` are in source order; `barriers` counts blocks that pass a barrier.
 
-    `files` holds the lines of each known source file. `compared` makes `marks` when they are first asked for.
-    `notes` are findings that are no faults, such as memory left allocated.
-    `product_lines` counts matrix products, line by line; `execution_lines` instructions.
+    `files` holds the lines of each known source file. `compared` makes `marks` at their first use. `notes` are findings
+    that are not faults, such as memory left allocated. `product_lines` counts matrix products, line by line;
+    `execution_lines` instructions.
 
     `warp_instructions` counts PTX instructions issued to a warp, `thread_instructions` those of its active lanes. PTX
     is not machine code: totals of instructions and branches compare kernels, but do not predict Nsight Compute's.
@@ -58,10 +58,11 @@ class Counters:
 
     @cached_property
     def marks(self) -> tuple[Mark, ...]:
-        """Where the machine code accesses memory differently from the PTX; empty if a launch was not to be compared.
+        """The places where the machine code accesses memory differently from the PTX; empty if the launch did not ask
+        for it.
 
-        Machine code is made and disassembled for it, which takes longer than most launches. Raises CompileError if
-        ptxas refuses the PTX.
+        Computing them compiles and disassembles machine code, which takes longer than most launches. Raises
+        CompileError if ptxas refuses the PTX.
         """
         return self.compared()
 
@@ -73,14 +74,14 @@ class Counters:
         return self.thread_instructions / (32 * self.warp_instructions)
 
     def total(self, kind: str) -> AccessCounters:
-        """The sum over all lines of a kind, such as "global load"; `width` is 0 if the lines differ in it."""
+        """Sum all lines of a kind, such as "global load"; `width` is 0 if the lines differ in it."""
         found = self._by_kind.get(kind, ())
         widths = {one.width for one in found}
         sums = {name: sum(getattr(one, name) for one in found) for name in ACCESS_SUMS}
         return AccessCounters("", 0, "", kind, widths.pop() if len(widths) == 1 else 0, **sums)
 
     def __add__(self, other: Counters) -> Counters:
-        """The counters of two launches together; grid and block become (0, 0, 0) if they differ."""
+        """Add the counters of two launches; grid and block become (0, 0, 0) if they differ."""
         lines: dict[tuple, AccessCounters] = {}
         for one in self.lines + other.lines:
             key = (one.file, one.line, one.kind, one.width)

@@ -1,4 +1,4 @@
-"""The events of a block, in order: accesses, shuffles, barriers, asynchronous copies. For drawing step by step."""
+"""The events of a block, in order: accesses, shuffles, barriers, asynchronous copies. They are drawn step by step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class Event:
-    """What `threads` of the blocks `blocks`, both int64 (n,) and linear, did together.
+    """One step that `threads` of the blocks `blocks`, both int64 (n,) and linear, took together.
 
     `kind`: an access such as "shared load" or "global store"; or "shuffle", "barrier", "copy" (a `cp.async` begins),
     "commit", "wait"; or at an mbarrier "expect" (arrives, and expects bytes), "arrive", "passed" (a wait has seen the
     end of a phase). `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
     block's shared memory; the target of a copy, or the mbarrier, in shared memory; the thread that a shuffle reads
     from; empty for the rest. `number`: how many groups a wait leaves open, or the most bytes that a lane expects.
-    `line` is 0 where the source line is not known.
+    `line` is 0 if the source line is not known.
     """
 
     kind: str
@@ -48,11 +48,11 @@ class BlockTrace:
 
     @property
     def recorded(self) -> int:
-        """How much it has recorded so far."""
+        """The number of events recorded so far."""
         return len(self.events)
 
     def discard(self, length: int) -> None:
-        """Forget what a launch that starts again has recorded; `length` is what there was before it."""
+        """Forget the events of a launch that starts again; `length` is the number of events before it."""
         del self.events[length:]
 
     def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:

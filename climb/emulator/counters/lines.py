@@ -12,10 +12,10 @@ class AccessCounters:
     `kind`: "global load", "shared store", ... `width`: bytes per lane. `requests`: warp instructions with at least one
     active lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the
     fewest that could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory;
-    `ideal_wavefronts`: the same without conflicts. `same_address`: for atomics, the lanes whose address an earlier lane
-    of their warp has too. For the copy engine ("tma load", "tma store", "tma atomic") requests are instructions, and
-    `lanes` are bytes of global memory, each of width 1.
-    "matrix load": wgmma's reads of operands in shared memory, in pieces of 16 bytes.
+    `ideal_wavefronts`: the same without conflicts. `same_address`: for atomics, the lanes that share their address with
+    an earlier lane of their warp. For the copy engine ("tma load", "tma store", "tma atomic") requests are
+    instructions, and `lanes` are bytes of global memory, each of width 1. "matrix load": wgmma's reads of operands in
+    shared memory, in pieces of 16 bytes.
     """
 
     file: str
@@ -33,12 +33,12 @@ class AccessCounters:
 
     @property
     def sectors_per_request(self) -> float:
-        """NaN if there were no requests."""
+        """The mean number of sectors per request; NaN if there were no requests."""
         return self.sectors / self.requests if self.requests else float("nan")
 
     @property
     def wavefronts_per_request(self) -> float:
-        """NaN if there were no requests."""
+        """The mean number of wavefronts per request; NaN if there were no requests."""
         return self.wavefronts / self.requests if self.requests else float("nan")
 
     @property
@@ -48,7 +48,7 @@ class AccessCounters:
 
     @property
     def bytes(self) -> int:
-        """The bytes that the lanes asked for."""
+        """The bytes that the lanes requested."""
         return self.lanes * self.width
 
 
@@ -86,8 +86,8 @@ class ProductCounters:
     """Matrix products of one kind on one source line. `instruction`: "mma.m16n8k16.f32.f16.f16.f32", as its opcode.
 
     `instructions` counts one for each warp, also for wgmma, which four warps issue together. `flops`: multiplications
-    and additions, of integers too. Nsight Compute has the same as inst_executed_pipe_tensor, unless ptxas makes several
-    machine instructions of one (8-bit floats of mma.sync, wmma), and as ops_path_tensor.
+    and additions, of integers too. Nsight Compute's inst_executed_pipe_tensor is the same, unless ptxas makes several
+    machine instructions from one (8-bit floats of mma.sync, wmma); so is ops_path_tensor.
     """
 
     file: str

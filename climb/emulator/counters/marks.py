@@ -1,8 +1,8 @@
 """Marks: source lines on which the machine code accesses memory differently from the PTX that the emulator runs.
 
 ptxas merges neighbouring loads into a wider one, turns branches into predicates, drops a load whose value it already
-has, and spills registers to local memory. The emulator counts what the PTX asks for. A mark warns that the hardware may
-count differently on a line, because its memory instructions differ in number or width.
+has, and spills registers to local memory. The emulator counts the accesses of the PTX. A mark warns that the hardware
+may count differently on a line, because its memory instructions differ in number or width.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WIDTH = re.compile(r"(?<![A-Z0-9])[SUF]?(8|16|32|64|128)(?![0-9])")
 class Mark:
     """One kind of access on one source line: the number of instructions of each width (in bytes) in PTX and in SASS.
 
-    `loop`: shared memory lacks this atomic, so ptxas made a loop of it; lanes that collide repeat the loop.
+    `loop`: shared memory lacks this atomic, so ptxas turned it into a loop; lanes that collide repeat the loop.
     """
 
     file: str
@@ -46,8 +46,9 @@ class Mark:
 
     @property
     def changes(self) -> bool:
-        """Whether the hardware's counts may differ wherever a warp stays together. Then more instructions of the same
-        widths do not change them: a loop was unrolled, so each instruction runs less often."""
+        """Return whether the hardware's counts may differ even if each warp stays together. Counts do not change if the
+        machine code only has more instructions of the same widths: a loop was unrolled, so each instruction runs less
+        often."""
         return (
             self.loop
             or set(self.ptx) != set(self.sass)
@@ -56,12 +57,13 @@ class Mark:
 
     @property
     def copied(self) -> bool:
-        """Whether the machine code has more instructions of the same widths: a loop was unrolled, or a path copied."""
+        """Return whether the machine code has more instructions of the same widths: a loop was unrolled, or a path
+        copied."""
         return not self.changes and sum(self.sass.values()) > sum(self.ptx.values())
 
     @property
     def reason(self) -> str:
-        """What ptxas did, as far as the two lists of widths tell."""
+        """The change that ptxas made, inferred from the two lists of widths."""
         if self.loop:
             return "a loop of compare-and-swap"
         if not self.ptx:
@@ -89,7 +91,7 @@ def _listed(widths: dict[int, int]) -> str:
 
 
 def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
-    """The lines of a kernel on which PTX and machine code access memory differently, in source order."""
+    """List the lines of a kernel on which PTX and machine code access memory differently, in source order."""
     static: dict[tuple[str, int, str], Counter] = {}
     distributed: set[tuple[str, int]] = set()  # lines that access shared memory of the cluster, by generic instructions
     for site in code.sites:
@@ -102,7 +104,7 @@ def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
     loops: set[tuple[str, int, str]] = set()
     for one in sass:
         if one.predicate == "@!PT":
-            continue  # it never runs
+            continue  # it never executes
         kinds = _COPY[1] if one.mnemonic == _COPY[0] else (_KINDS.get(one.mnemonic),)
         loops |= {(one.file, one.line, kind) for kind in kinds if ".CAST.SPIN" in one.opcode}
         for kind in filter(None, kinds):
@@ -118,10 +120,11 @@ def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
 
 
 def after_suspension(sass: Sequence[Instruction]) -> set[tuple[str, int, str]]:
-    """The accesses (file, line, kind) behind a branch in which lanes are suspended, up to the next synchronisation.
+    """Return the accesses (file, line, kind) behind a branch in which lanes are suspended, up to the next
+    synchronisation.
 
-    A warp whose lanes part waits for them at the end of the branch (BSYNC), but not for those that were suspended there
-    in a wait: by mbarrier.try_wait or nanosleep.
+    A warp whose lanes diverge waits for them at the end of the branch (BSYNC), but not for lanes that were suspended
+    there in a wait: by mbarrier.try_wait or nanosleep.
     """
     found: set[tuple[str, int, str]] = set()
     suspended = apart = False
@@ -138,7 +141,8 @@ def after_suspension(sass: Sequence[Instruction]) -> set[tuple[str, int, str]]:
 
 
 def _width(opcode: str) -> int:
-    """The bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, an opcode without a number has 4.
+    """Return the bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, an opcode without a number
+    has 4.
 
     The numbers in LDSM and STSM describe matrices; they move rows of 16 bytes.
     """

@@ -1,4 +1,4 @@
-"""What an access costs by lanes that a mask marks, where all warps share one pattern of addresses."""
+"""The cost of an access by the lanes that a mask marks, where all warps share one pattern of addresses."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .access_cost import remembered
 from .address_patterns import Part
 from .cost_model import SECTOR, sectors
 
-MOST = 64  # different warps of one access that are looked at one by one
+MOST = 64  # the number of different warps of one access that are examined one by one
 _LANES = np.arange(WARP)
 
 
 def masked_sectors(part: Part, lanes: MaskedLanes, offset: int, width: int) -> tuple[int, int] | None:
-    """The sectors of an access at the addresses of `part` plus `offset`, and the fewest possible; None if the warps
-    differ too much."""
+    """Return the sectors of an access at the addresses of `part` plus `offset`, and the fewest possible; None if the
+    warps differ too much."""
     residues = part.residues(SECTOR)
     if len(residues) == 1:
         kinds, number = lanes.kinds
@@ -38,7 +38,7 @@ def masked_sectors(part: Part, lanes: MaskedLanes, offset: int, width: int) -> t
 
 
 def _of_warp(relative: np.ndarray, bits: int, residue: int, width: int) -> tuple[int, int]:
-    """The cost of a warp of which the lanes in `bits` are there; the address of its lane 0 has this residue."""
+    """Return the cost of a warp whose lanes are given by `bits`; the address of its lane 0 has this residue."""
     there = bits >> _LANES & 1 == 1
     first = int(relative[there.argmax()])
     return remembered(sectors, np.where(there, relative - first, INACTIVE), residue + first & SECTOR - 1, width)

@@ -38,9 +38,9 @@ def table(
     marks: Sequence[Mark],
     notes: Sequence[str] = (),
 ) -> str:
-    """The heading, a row for each line that accesses memory, the totals and the notes.
+    """Format the heading, a row for each line that accesses memory, the totals and the notes.
 
-    A star refers to a mark, before the notes.
+    A star refers to a mark listed before the notes.
     """
     changed = [mark for mark in marks if mark.changes]
     starred = {(mark.file, mark.line, mark.kind) for mark in changed}

@@ -1,7 +1,7 @@
-"""When each lane of one access is served: the cost model's counts, lane by lane, for pictures.
+"""The order in which the lanes of one access are served: the cost model's counts, lane by lane, for pictures.
 
-The rules are those of `cost_model`. Within a part of a warp, a bank serves its words in the order of the lanes that ask
-for them.
+The rules are those of `cost_model`. Within a part of a warp, a bank serves its words in the order of the lanes that
+request them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from .cost_model import (
 
 @dataclass(frozen=True)
 class Cost:
-    """What one access costs, and the least that its bytes could cost: in sectors (global) or wavefronts (shared)."""
+    """The cost of one access, and the least cost for its bytes: in sectors (global) or wavefronts (shared)."""
 
     achieved: int
     ideal: int
 
 
 def _pattern(addresses: np.ndarray, active: np.ndarray, modulus: int) -> tuple[np.ndarray, np.ndarray]:
-    """The access as the cost model takes it: (1, 32) bytes from the first active lane, and its address mod `modulus`.
+    """Return the access as the cost model takes it: (1, 32) bytes from the first active lane, and its address mod
+    `modulus`.
 
     `addresses` (32,) int64, `active` (32,) bool, at least one of them true.
     """
@@ -44,14 +45,15 @@ def _pattern(addresses: np.ndarray, active: np.ndarray, modulus: int) -> tuple[n
 
 
 def global_cost(addresses: np.ndarray, active: np.ndarray, width: int, atomic: bool = False) -> Cost:
-    """The sectors of one global access of `width` bytes a lane; arguments as for `_pattern`."""
+    """Return the sectors of one global access of `width` bytes a lane; arguments as for `_pattern`."""
     measure, modulus = (atomic_sectors, PERIOD) if atomic else (sectors, SECTOR)
     achieved, ideal = measure(*_pattern(addresses, active, modulus), width)[0]
     return Cost(int(achieved), int(ideal))
 
 
 def turns(addresses: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """(32,) int: the turn, from 0, in which global memory serves each lane of an atomic; -1 for lanes not active."""
+    """Return the turn, from 0, in which global memory serves each lane of an atomic: int (32,); -1 for inactive
+    lanes."""
     relative, residue = _pattern(addresses, active, PERIOD)
     found = np.full(WARP, -1)
     for number, (_, served, order) in enumerate(atomic_turns(relative, residue)):
@@ -60,7 +62,7 @@ def turns(addresses: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def shared_cost(addresses: np.ndarray, active: np.ndarray, width: int, carried_out: str) -> Cost:
-    """The wavefronts of one shared access of `width` bytes a lane, carried out as `Site.carried_out` says."""
+    """Return the wavefronts of one shared access of `width` bytes a lane, carried out as `Site.carried_out` says."""
     achieved, ideal = SHARED_MEASURES[carried_out](*_pattern(addresses, active, 4), width)[0]
     return Cost(int(achieved), int(ideal))
 
@@ -76,10 +78,11 @@ class Word:
 
 
 def shared_words(addresses: np.ndarray, active: np.ndarray, width: int, carried_out: str) -> tuple[Word, ...]:
-    """The words of one shared access, in the order of the lanes that ask first; arguments as for `shared_cost`.
+    """Return the words of one shared access, in the order of the lanes that request them first; arguments as for
+    `shared_cost`.
 
-    Loads, stores and combined atomics serve all lanes that want a word together; other atomics serve one lane of a bank
-    in a wavefront, and a compare-and-swap takes two wavefronts for each.
+    Loads, stores and combined atomics serve all lanes that need a word together. Other atomics serve one lane of a bank
+    per wavefront, and a compare-and-swap takes two wavefronts for each.
     """
     relative, _ = _pattern(addresses, active, 4)
     if carried_out in ("native", "swapped"):
@@ -106,7 +109,7 @@ def shared_words(addresses: np.ndarray, active: np.ndarray, width: int, carried_
 
 
 def sectors_of(addresses: np.ndarray, active: np.ndarray, width: int) -> list[tuple[int, tuple[int, int]]]:
-    """(lane, (line, sector)) of every sector that an active lane touches; a line is 128 bytes."""
+    """Yield (lane, (line, sector)) for every sector that an active lane touches; a line is 128 bytes."""
     return [
         (int(lane), (at // LINE, at % LINE // SECTOR))
         for lane in np.flatnonzero(active)

@@ -1,4 +1,4 @@
-"""From the raw counts of a launch to its counters, line by line."""
+"""Turn the raw counts of a launch into its counters, line by line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lines import AccessCounters, BranchCounters, ExecutionCounters, ProductCou
 def summarize(
     kernel: TranslatedKernel, grid: tuple[int, int, int], block: tuple[int, int, int], counts: LaunchCounts
 ) -> Counters:
-    """The counters of a launch that has ended."""
+    """Return the counters of a launch that has ended."""
     warps = threads = branches = divergent = 0
     by_line: dict[tuple[str, int], list[int]] = {}
     by_execution: dict[tuple[str, int], list[int]] = {}
@@ -63,7 +63,7 @@ _UNNAMED = frozenset({"sync", "aligned", "mma_async", "row", "col"})  # parts of
 
 
 def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[ProductCounters, ...]:
-    """One entry for each source line and kind of matrix product, in source order."""
+    """Make one entry for each source line and kind of matrix product, in source order."""
     sums: dict[tuple[str, int, str], int] = {}
     for index, number in counts.products.items():
         site = kernel.code.sites[index]
@@ -77,16 +77,16 @@ def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Prod
     lines = []
     for (file, line, name), number in sorted(sums.items()):
         m, n, k = map(int, _SIZES.search(name).groups())
-        warps = 4 if name.startswith("wgmma") else 1  # that issue one product together
-        products = 4 if name.startswith("mma.m8n8k4.") and ".f64" not in name else 1  # one by eight lanes each
-        left_out = 2 if ".sp" in name else 1  # of so many multiplications a sparse product does one
+        warps = 4 if name.startswith("wgmma") else 1  # the warps that issue one product together
+        products = 4 if name.startswith("mma.m8n8k4.") and ".f64" not in name else 1  # one product by eight lanes each
+        left_out = 2 if ".sp" in name else 1  # a sparse product does half of the multiplications
         flops = 2 * m * n * k * number // warps * products // left_out
         lines.append(ProductCounters(file, line, kernel.line_text(Location(file, line)), name, number, flops))
     return tuple(lines)
 
 
 def _access_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[AccessCounters, ...]:
-    """One entry for each source line, kind of access and width, in source order."""
+    """Make one entry for each source line, kind of access and width, in source order."""
     groups: dict[tuple[str, int, str, int], list[int]] = {}
     for (space, index), values in counts.sites.items():
         site = kernel.code.sites[index]

@@ -13,7 +13,7 @@ from ..simt.site import Site
 
 
 def block_number(block: tuple[int, int, int] | int, order: BlockOrder) -> int:
-    """The number in a launch of the block at (x, y, z), or at a linear index, x fastest."""
+    """Return the number in a launch of the block at (x, y, z), or at a linear index, x fastest."""
     width, height, _ = order.grid
     if isinstance(block, int):
         return order.number((block % width, block // width % height, block // (width * height)))
@@ -51,20 +51,20 @@ class Trace:
     accesses: list[Access] = field(default_factory=list)
 
     def number(self, order: BlockOrder) -> int:
-        """The number of the block in the launch."""
+        """Return the number of the block in the launch."""
         return block_number(self.block, order)
 
     def discard(self, length: int) -> None:
-        """Forget what a launch that starts again has recorded; `length` is what there was before it."""
+        """Forget the accesses of a launch that starts again; `length` is the number of accesses before it."""
         del self.accesses[length:]
 
     @property
     def recorded(self) -> int:
-        """How much it has recorded so far."""
+        """The number of accesses recorded so far."""
         return len(self.accesses)
 
     def note(self, group: Group, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
-        """A trace of accesses has nothing to note."""
+        """Do nothing: a trace of accesses has nothing to note."""
 
     def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
         """Record an access if the traced warp takes part in it."""

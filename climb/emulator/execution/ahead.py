@@ -1,9 +1,9 @@
 """Run the later batches of a launch ahead of time, in worker processes.
 
-The launch runs its batches in order, as it does alone. Once it seems to take long enough, it gives workers a copy of
-the memory as it is then, and to each a contiguous range of the later batches; it goes on with the earlier ones. A
-worker records what its batches read and change. It does not execute atomics, but keeps them for later. When the launch
-comes to the batches of the workers, it takes their results, in order, unless
+The launch runs its batches in order, as without workers. Once it seems long enough, it gives the workers a copy of the
+current memory, and each worker a contiguous range of the later batches; it continues with the earlier ones. A worker
+records what its batches read and change. It does not execute atomics, but keeps them for later. When the launch comes
+to the batches of the workers, it takes their results, in order, unless
 
 - a worker has read a place that the launch, or a worker with earlier batches, has changed since the copy was made, or
   has used a place by an atomic and otherwise;
@@ -11,9 +11,9 @@ comes to the batches of the workers, it takes their results, in order, unless
 - races in global memory are checked for, and one of them has changed a place that another has used;
 - a worker has met an error of the kernel, or has failed or died.
 
-Then nothing of any worker is used, and the launch runs those batches itself. So results, counters, and errors with
-their texts are those of one process: the first part of the launch never sees what workers do, and a worker whose
-results are taken has read what one process would have read.
+Then all results of the workers are dropped, and the launch runs those batches itself. So results, counters, and errors
+with their texts are those of one process: the first part of the launch never sees the workers' changes, and a worker
+whose results are taken has read the same values as one process would have.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ from .batches import Batches
 from .jobs import Job, Origin, Region, Result, allocation, fill, regions
 from .processes import Pool, Worker
 
-#: Seconds that the later batches must take, as far as one can tell, before it pays to ask workers; and seconds for each
-#: byte that is copied.
+#: The estimated seconds that the later batches must take before workers pay off; and the seconds for each copied byte.
 WORTH, COPYING = 0.002, 5e-10
-MOST_BYTES = 1 << 30  # of memory that workers are given, all together
+MOST_BYTES = 1 << 30  # of memory that is copied for all workers together
 #: A worker may take this many times as long as the launch itself has since it began, and some seconds more.
 PATIENCE, GRACE = 4, 2.0
 
 
 class Experience:
-    """What earlier launches of a kernel have shown. `pace`: seconds for each thread. `followed`: positions among the
-    regions of a launch at which intervals of loads are too coarse. `unread`: those at which no worker has read, so that
-    the next ones get no copy. `alone`: workers work in vain."""
+    """Lessons from earlier launches of a kernel. `pace`: seconds for each thread. `followed`: positions among the
+    regions of a launch at which intervals of loads are too coarse. `unread`: positions that no worker has read, so the
+    next launches do not copy them. `alone`: workers do not help."""
 
     def __init__(self) -> None:
         self.pace = 0.0
@@ -52,7 +51,7 @@ class Experience:
 class Ahead:
     """The workers of one launch, which has at least two batches; use it in a `with` statement.
 
-    `most`: the processes, with this one, at most.
+    `most`: the largest number of processes, including this one.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Ahead:
         self.unread = frozenset(one.address for place, one in enumerate(self.memory) if place in experience.unread)
         self.footprint: Footprint | None = None
         self.workers: list[Worker] = []
-        self._first = -1  # of the workers' batches
+        self._first = -1  # the number of the workers' first batch
         self._current, self._wanted, self._asks, self._in_vain = 0, False, False, False
         self._began = self._asked = time.perf_counter()
         self._stack = ExitStack()
@@ -80,7 +79,7 @@ class Ahead:
     def __exit__(self, error: object, *_: object) -> None:
         if self._wanted and not self.workers:
             self.pool.miss(time.perf_counter() - self._began)
-        # If the launch has failed too, the workers have met the same error, and the next launch may be right.
+        # If the launch has failed too, the workers met the same error, and the next launch may succeed.
         self.experience.alone |= self._in_vain and error is None
         self._stack.close()
 
@@ -89,13 +88,13 @@ class Ahead:
         return self.batches.checks.global_shadow is not None
 
     def run(self, number: int) -> None:
-        """Run one batch; ask workers before its end if that pays."""
+        """Run one batch; give work to workers before its end if that pays."""
         self._current = number
         self.batches.run(number, self.counts, self.footprint, self._consider if self._asks else None)
         self.experience.pace = (time.perf_counter() - self._began) / (self.batches.threads * (number + 1))
 
     def finished(self, number: int) -> bool:
-        """Whether workers have run all batches from `number` on; then their results are taken."""
+        """Return whether workers have run all batches from `number` on; then their results are taken."""
         if number != self._first:
             return False
         limit = time.perf_counter() + PATIENCE * (time.perf_counter() - self._asked) + GRACE
@@ -118,7 +117,7 @@ class Ahead:
         return valid
 
     def _consider(self, batch: Batch) -> None:
-        """Called before each basic block: ask workers if the later batches seem to take long enough."""
+        """Give work to workers if the later batches seem to take long enough; called before each basic block."""
         left = self.batches.number - self._current - 1
         number = min(self.most - 1, left, MOST_BYTES // self.span)
         spent = time.perf_counter() - self._began
@@ -136,7 +135,7 @@ class Ahead:
             batch.footprint = self.footprint
 
     def _ask(self, workers: list[Worker], left: int) -> None:
-        # The launch itself has begun the first of these batches already.
+        # The launch itself has already begun the first of these batches.
         own, rest = divmod(left + 1, len(workers) + 1)
         sizes = [own + (index > len(workers) - rest) for index in range(len(workers) + 1)]
         self._first = start = self._current + sizes[0]
@@ -159,7 +158,7 @@ class Ahead:
         )  # fmt: skip
 
     def _had_what_they_read(self, results: list[Result]) -> bool:
-        """Whether workers have read only what was copied for them. Note what the next ones need no copy of."""
+        """Return whether workers have read only what was copied for them. Note what the next launches need not copy."""
         read = {address for _, mine in results for address in mine.reads}
         read |= {address for _, mine in results for address, _ in mine.loads}
         places = enumerate(self.memory)
@@ -167,9 +166,9 @@ class Ahead:
         return read.isdisjoint(self.unread)
 
     def _agree(self, results: list[Result]) -> bool:
-        """Whether the workers have read what they would have read after the batches before theirs.
+        """Return whether the workers have read what they would have read after the batches before theirs.
 
-        Where only intervals say that they have not, later launches record loads exactly.
+        If only the intervals of loads suggest otherwise, later launches record loads exactly.
         """
         before, unclear = [self.footprint], set()
         for _, mine in results:
@@ -191,7 +190,7 @@ class Ahead:
 
     @staticmethod
     def _conflict(earlier: Footprint, mine: Footprint) -> bool:
-        """Whether two have used a place that one has changed, and not both by atomics."""
+        """Return whether both used a place that at least one of them changed, and not both by atomics."""
         return (
             overlap(earlier.loads, mine.stores, mine.atomics)
             or overlap(earlier.stores, mine.stores, mine.atomics)

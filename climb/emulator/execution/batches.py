@@ -20,14 +20,14 @@ from ..simt.observers import Trace
 from .scheduler import Scheduler
 from .schedules import BatchSchedule, Schedule
 
-LANES = 1 << 15  # more lanes than these are divided into batches, an even number of them, for two processes
+LANES = 1 << 15  # a launch of more lanes is divided into batches, an even number of them, for two processes
 MOST_LANES = 1 << 16  # lanes of a batch: a register takes 256 KiB, so that some fit into the L2 cache of a CPU
 
 
 def batch_size(blocks: int, threads: int, cluster: int, wide: bool = False) -> int:
-    """The blocks of a batch, in a launch of `blocks` blocks of `threads` threads: whole clusters.
+    """Return the number of blocks of a batch, in a launch of `blocks` blocks of `threads` threads: whole clusters.
 
-    It depends on the launch alone, because what racing blocks compute depends on it. `wide`: batches may be twice as
+    It depends only on the launch, because the results of racing blocks depend on it. `wide`: batches may be twice as
     large, which takes fewer calls of NumPy.
     """
     lanes = blocks * threads
@@ -42,7 +42,7 @@ def keep_freed_pages() -> None:
     """Let this process keep the pages of arrays that it has freed, for the next ones.
 
     When glibc frees so large a block, it stops returning smaller ones to the system (mallopt(3), M_MMAP_THRESHOLD).
-    That would fault in the pages of each array of registers anew: half the time of a large batch.
+    Without that, the pages of each array of registers would be faulted in again: half the time of a large batch.
     """
     np.empty((32 << 20) - (64 << 10), np.uint8)
 
@@ -51,7 +51,7 @@ def keep_freed_pages() -> None:
 class Batches:
     """Runs the batches of a launch of `blocks` blocks, `size` of them at a time.
 
-    `registers` of a thread at the start, 0 if unknown. `workspace`: that of a cooperative launch.
+    `registers`: the number of a thread at the start, 0 if unknown. `workspace`: that of a cooperative launch.
     """
 
     kernel: TranslatedKernel
@@ -72,7 +72,7 @@ class Batches:
 
     @property
     def number(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         return -(-self.blocks // self.size)
 
     @property

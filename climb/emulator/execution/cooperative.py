@@ -18,13 +18,13 @@ from ..memory.device_memory import Allocation, DeviceMemory
 from ..simt.batch import Batch
 from ..simt.groups import Group
 
-MULTIPROCESSORS = 132  # of an H100 SXM or H200, the GPU that the emulator stands for
+MULTIPROCESSORS = 132  # of an H100 SXM or H200, the GPU that the emulator models
 WORKSPACE = 64  # bytes; the barrier's counter is the second word
 Places = list[tuple[int, Group]]
 
 
 def resident_blocks(threads: int, shared_bytes: int, registers: int = 0) -> int:
-    """The most blocks that the GPU runs at a time; `registers` per thread, 0 if they are not known."""
+    """Return the largest number of blocks that the GPU runs at a time; `registers` per thread, 0 if unknown."""
     try:
         return MULTIPROCESSORS * occupancy_of(registers, shared_bytes, threads).blocks
     except CannotLaunch:
@@ -32,19 +32,19 @@ def resident_blocks(threads: int, shared_bytes: int, registers: int = 0) -> int:
 
 
 def make_workspace(memory: DeviceMemory) -> Allocation:
-    """The workspace of the grid barrier, zeroed."""
+    """Allocate the workspace of the grid barrier, zeroed."""
     return memory.allocate(WORKSPACE, "the workspace of the grid barrier")
 
 
 class GridBarrier:
-    """Finds out that a grid barrier can never complete: the only groups left poll it, and in vain."""
+    """Detects that a grid barrier can never complete: the only remaining groups poll it in vain."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
         self._counter, self._rounds = b"", 0
 
     def check(self, polling: Places) -> None:
-        """Raise BarrierDivergence if no group can ever pass. Call when nothing can run but the groups `polling` memory.
+        """Raise BarrierDivergence if no group can ever pass. Call it when only the groups `polling` memory can run.
 
         The groups are certain to wait for ever once each has polled an unchanged counter.
         """
@@ -56,7 +56,7 @@ class GridBarrier:
             self._never(polling)
 
     def _polls(self, at: int) -> bool:
-        """Whether basic block `at` loads from the workspace."""
+        """Return whether basic block `at` loads from the workspace."""
         batch = self.batch
         block = batch.kernel.code.blocks[at]
         last = {site.ptx: batch.recent.get(site.index) for site in batch.kernel.code.sites if site.action == "load"}

@@ -1,4 +1,5 @@
-"""Errors for kernels that cannot continue or never end: which threads wait, where, and for which others."""
+"""Errors for kernels that cannot continue or never end: the waiting threads, their places, and the threads they wait
+for."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Parked = dict[int, Group]
 
 
 def check_warp_gates(gates: Gates, parked: Parked) -> None:
-    """Raise WarpMismatch if a parked group waits at a warp operation; nothing else can run."""
+    """Raise WarpMismatch if a parked group waits at a warp operation and no other group can run."""
     blocks = gates.batch.kernel.code.blocks
     for at, group in parked.items():
         if blocks[at].gate == "warp":
@@ -67,13 +68,13 @@ def _describe_warpgroup(batch: Batch, group: Group, bad: np.ndarray) -> str:
 
 
 def _lanes_of_warp(lanes: Lanes, block: int, warp: int) -> list[int]:
-    """The lanes (0 to 31) of one warp of one block that are among `lanes`."""
+    """Return the lanes (0 to 31) of one warp of one block that are among `lanes`."""
     blocks, threads = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
     return (threads[(blocks == block) & (threads // 32 == warp)] % 32).tolist()
 
 
 def check_cluster_barrier(batch: Batch, parked: Parked) -> None:
-    """Raise BarrierDivergence if a parked group waits for a barrier of the cluster; nothing else can run."""
+    """Raise BarrierDivergence if a parked group waits for a barrier of the cluster and no other group can run."""
     for at, group in parked.items():
         if batch.kernel.code.blocks[at].gate != "cluster":
             continue
@@ -138,7 +139,7 @@ def endless_loop(batch: Batch, at: int, group: Group, parked: Parked, why: str, 
 
 
 def ranges(numbers: list[int]) -> str:
-    """Ascending numbers in short: 0-7, 9, 16-31."""
+    """Format ascending numbers in short: 0-7, 9, 16-31."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

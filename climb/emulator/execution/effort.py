@@ -1,7 +1,7 @@
-"""Whether a kernel that runs for long still gets anywhere.
+"""Decide whether a kernel that runs for a long time still makes progress.
 
-No proof finds every endless loop. What `progress` cannot prove is given up after some seconds of computing in which
-nothing speaks for an end:
+No proof finds every endless loop. A kernel without such a proof (`progress`) is given up after some seconds of
+computing in which nothing points to an end:
 
 - no thread has left the kernel, and no part of it has run for the first time;
 - nothing in memory has changed that had not changed before;
@@ -30,10 +30,10 @@ from ..simt.groups import Group
 from .progress import decisions, loop_body
 
 WINDOW = 1.6  # seconds of this thread's CPU time that are judged together
-WINDOWS = 4  # without any sign of an end, after which a kernel is given up, for the usual limit on steps
+WINDOWS = 4  # without any sign of an end before a kernel is given up, for the usual limit on steps
 EVERY = 16  # steps between looks at the clock
 PAUSE = 0.005  # least seconds between samples of a loop
-PAUSES = 10  # ... and least times the seconds that the last sample took, as far as a window has room for its samples
+PAUSES = 10  # ... and least multiple of the last sample's time, as far as a window has room for its samples
 SAMPLES = 8  # fewest samples that tell whether a loop comes closer to its bound
 FASTER = 16
 STEPS = 1024  # fewest steps without a sign of an end
@@ -44,7 +44,7 @@ _DTYPES = {"b": "u", "u": "u", "s": "i", "f": "f"}
 
 @dataclass
 class _Approach:
-    """How far lanes have been from the bound of a loop: first, last, how often; and whether they ever moved away.
+    """The distance of lanes from the bound of a loop: first, last, how often; and whether they ever moved away.
 
     `begun` and `steps`: the steps of the batch at the first and the last sample.
     """
@@ -62,7 +62,7 @@ class _Approach:
         self.samples += 1
 
     def closer(self, left: int) -> bool:
-        """Whether they come closer and closer, and may get there in `left` more steps."""
+        """Return whether the lanes come steadily closer, and may reach the bound in `left` more steps."""
         if self.samples < SAMPLES or self.away or not self.last < self.first:
             return False
         pace = (self.first - self.last) / max(self.steps - self.begun, 1)
@@ -83,7 +83,8 @@ class Effort:
         self._fruitless, self._since = 0, 0
 
     def review(self, steps: int, at: int, group: Group) -> str:
-        """Why a kernel is given up that has run `steps` and whose `group` is at block `at`; empty if it is not."""
+        """Explain why a kernel is given up that has run `steps` and whose `group` is at block `at`; empty if it is
+        not."""
         now = thread_time()
         if not self._end:
             self._start, self._end = now, now + WINDOW
@@ -100,12 +101,12 @@ class Effort:
         return ""
 
     def _fruitless_so_far(self) -> bool:
-        """Whether only loops that come closer to their bounds can still make this window a fruitful one."""
+        """Return whether only loops that approach their bounds can still show progress in this window."""
         batch = self.batch
         return batch.places is not None and not batch.places.grown and len(batch.exited) == self._seen[0]
 
     def _judge(self, steps: int, now: float) -> bool:
-        """End a window; whether anything in it speaks for an end."""
+        """End a window; return whether anything in it points to an end."""
         batch, first = self.batch, self.batch.places is None
         seen = len(batch.exited), sum(1 for count in batch.counts.executed if count[0])
         fruitful = first or batch.places.settle() or seen != self._seen
@@ -134,7 +135,7 @@ class Effort:
                     self._approaches[key] = _Approach(distance, distance, steps, steps)
 
     def _loops_at(self, at: int) -> list[int]:
-        """The heads of the loops that a block is in."""
+        """Return the heads of the loops that contain a block."""
         if self._heads is None:
             blocks, self._heads = self.batch.kernel.code.blocks, {}
             for head in {one for block in blocks for one in block.successors if one <= block.index}:
@@ -154,7 +155,7 @@ Bound = tuple[Register | Immediate, Register | Immediate, str]
 
 
 def bounds_of(blocks: list[Block], head: int) -> tuple[Bound, ...]:
-    """What the loop at `head` compares to decide whether to go on: the two operands, and their type."""
+    """Return the operands, and their type, that the loop at `head` compares to decide whether to go on."""
     return tuple(_operands(one) for one in decisions(blocks, head) if _compares(one))
 
 
@@ -174,7 +175,7 @@ def _operands(instruction: Instruction) -> Bound:
 
 
 def _value(group: Group, operand: Register | Immediate, kind: str) -> np.ndarray:
-    """The operand of a comparison as float64."""
+    """Return the operand of a comparison as float64."""
     if isinstance(operand, Immediate):
         if operand.bits:
             return np.array(operand.value, f"u{operand.bits // 8}").view(f"f{operand.bits // 8}").astype(np.float64)

@@ -1,4 +1,4 @@
-"""Gates: barriers and warp operations, at which lanes wait until the lanes that they wait for are there too."""
+"""Gates: barriers and warp operations, at which lanes wait until the lanes that they wait for have arrived."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Gates:
         self.elsewhere: np.ndarray | None = None
 
     def ready(self, group: Group, at: int) -> np.ndarray | bool:
-        """Which lanes need not wait at the gate of block `at`: True for all, otherwise bool (lanes,)."""
+        """Return which lanes need not wait at the gate of block `at`: True for all, otherwise bool (lanes,)."""
         lanes, batch = group.lanes, self.batch
         gate = batch.kernel.code.blocks[at].gate
         if gate == "named":
@@ -50,12 +50,12 @@ class Gates:
         return True if ready.all() else ready
 
     def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
-        """Lanes whose mask names no lane that is still on its way.
+        """Return the lanes whose mask names no lane that is still on its way.
 
         As in CUDA, lanes that have left the kernel are not waited for. If the operation combines values of the lanes in
-        the mask (all but `__syncwarp`), a lane that has left is noted: the author of the mask counted on it. It is an
-        error if that lane was still running when others waited for it here, and took part in another warp operation
-        instead; and if a shuffle reads its value.
+        the mask (all but `__syncwarp`), a lane that has left is noted, because the mask relies on it. It is an error if
+        that lane was still running when others waited for it here, and took part in another warp operation instead; and
+        if a shuffle reads its value.
         """
         instruction = self.batch.kernel.code.blocks[at].first
         mask, lanes = mask_of(group, instruction), group.lanes
@@ -83,7 +83,7 @@ class Gates:
         return from_rows(lanes, np.broadcast_to(~waits, rows.shape))
 
     def _warpgroup_ready(self, group: Group, at: int) -> np.ndarray | bool:
-        """Lanes whose warpgroup, 128 threads from a multiple of 128 on, is here as a whole.
+        """Return the lanes whose whole warpgroup, 128 threads from a multiple of 128 on, has arrived.
 
         Raises WarpMismatch if the block ends within the warpgroup of a lane.
         """
@@ -130,11 +130,11 @@ class Gates:
 
     @cached_property
     def _existing(self) -> np.ndarray:
-        """The lanes that each warp of a block has, as bit masks: uint32 (1, warps)."""
+        """Return the lanes that each warp of a block has, as bit masks: uint32 (1, warps)."""
         return self._bits(np.ones((1, self.batch.threads), np.bool_))
 
     def _bits(self, flags: np.ndarray) -> np.ndarray:
-        """bool (n, threads) as bit masks, uint32 (n, warps)."""
+        """Return bool (n, threads) as bit masks, uint32 (n, warps)."""
         warps = -(-self.batch.threads // 32)
         padded = np.zeros((flags.shape[0], warps * 32), np.bool_)
         padded[:, : self.batch.threads] = flags
@@ -142,7 +142,7 @@ class Gates:
 
 
 def mask_of(group: Group, instruction: Instruction) -> np.ndarray:
-    """The mask of a warp operation, its last operand: uint32, broadcasting to the lanes' shape."""
+    """Return the mask of a warp operation, its last operand: uint32, broadcasting to the lanes' shape."""
     operand = instruction.operands[-1]
     if isinstance(operand, Immediate):
         return np.array([[operand.value & 0xFFFFFFFF]], np.uint32)

@@ -1,4 +1,4 @@
-"""What a worker process is asked to do, and what it answers: batches of a launch, run on a copy of global memory."""
+"""Jobs of worker processes and their results: batches of a launch, run on a copy of global memory."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ CANCELLED = 0  # the byte of the shared memory that tells a worker to stop; the 
 
 
 class Cancelled(Exception):
-    """Nobody waits for the job any more."""
+    """No process waits for the job any more."""
 
 
 class Origin(NamedTuple):
-    """Where a process finds a translated kernel: its name among those kept on disk, and the address of its module."""
+    """The place where a process finds a translated kernel: its name among those kept on disk, and its module's
+    address."""
 
     name: str
     base: int
@@ -71,14 +72,14 @@ class Job:
 
 
 class Result(NamedTuple):
-    """What the batches have counted and accessed. The new contents of memory are in the shared memory."""
+    """The counts and accesses of the batches. The new contents of memory are in the shared memory."""
 
     counts: LaunchCounts
     footprint: Footprint
 
 
 def regions(batches: Batches) -> tuple[tuple[Region, ...], int]:
-    """The memory that a worker is given, and its size in bytes: what parameters point to, and the variables."""
+    """Return the memory that a worker is given, and its size in bytes: the targets of parameters, and the variables."""
     out, end = [], ALIGNMENT
     for variable, allocations in ((False, _pointed(batches)), (True, batches.kernel.variables.live())):
         for one in allocations:
@@ -89,7 +90,7 @@ def regions(batches: Batches) -> tuple[tuple[Region, ...], int]:
 
 
 def _pointed(batches: Batches) -> list[Allocation]:
-    """The allocations that the parameters of the launch point into, taking each for a pointer."""
+    """Return the allocations that the parameters of the launch point into, treating each parameter as a pointer."""
     words = batches.parameters[: batches.parameters.size // 8 * 8].view(np.uint64).tolist()
     found = (batches.memory.find(word, 0) for word in words)
     return list({one.address: one for one in found if one is not None}.values())
@@ -107,12 +108,12 @@ def fill(shared: np.ndarray, memory: tuple[Region, ...], batches: Batches, unrea
         found = allocation(batches, region.address)
         shared[region.data : region.data + region.nbytes] = found.data
         if region.marks >= 0:
-            # Since the regions were laid out, all may have been written.
+            # The remaining bytes may have been written since the regions were laid out.
             shared[region.marks : region.marks + region.nbytes] = 1 if found.written is None else found.written
 
 
 def allocation(batches: Batches, address: int) -> Allocation:
-    """The allocation at an address; none is freed while a launch runs."""
+    """Return the allocation at an address; none is freed while a launch runs."""
     return batches.memory.find(address, 0) or batches.kernel.variables.find(address, 0)
 
 
@@ -120,7 +121,7 @@ def perform(job: Job, shared: np.ndarray, kernels: dict[Origin, TranslatedKernel
     """Do a job. Atomics are not executed, so that the other process can execute them in order.
 
     `kernels`: those that this process knows already. `alone`: whether the other process has ended. Raises Cancelled,
-    and what the kernel raises.
+    and the kernel's errors.
     """
 
     def check(_: Batch) -> None:

@@ -184,12 +184,13 @@ class Kernel:
             raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
 
     def _entry_registers(self, registers: int, threads: int) -> int:
-        """The registers of a thread at the start: as given, or as many as the launch bounds leave; 0 if unknown."""
+        """Return the registers of a thread at the start: as given, or the number that the launch bounds leave; 0 if
+        unknown."""
         resident = self._translated.function.min_blocks
         return registers or (min(REGISTERS // threads // resident // 8 * 8, 256) if resident else 0)
 
     def _clusters(self, given: Sequence[int] | int | None, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-        """The blocks of a cluster. Raises LaunchError if no GPU launches such clusters."""
+        """Return the blocks of a cluster. Raises LaunchError if no GPU launches such clusters."""
         fixed = self._translated.function.cluster
         if given is None:
             found = fixed or (1, 1, 1)

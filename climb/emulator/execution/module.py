@@ -25,7 +25,7 @@ _modules = itertools.count()
 
 @dataclass(frozen=True)
 class Outline:
-    """What a module declares: its variables, file table and kernels, and the functions whose address it takes."""
+    """The declarations of a module: its variables, file table and kernels, and the functions whose address it takes."""
 
     variables: dict[str, ptx.Variable]
     files: dict[int, str]
@@ -34,7 +34,7 @@ class Outline:
 
     @classmethod
     def of(cls, program: ptx.Program) -> Outline:
-        """The outline of a parsed module."""
+        """Return the outline of a parsed module."""
         entries = (name for name, one in program.functions.items() if one.entry and one.body is not None)
         return cls(program.variables, program.files, tuple(sorted(entries)), CallGraph(program).addressed)
 
@@ -42,7 +42,7 @@ class Outline:
 class Module:
     """A loaded PTX module. `memory` holds its variables.
 
-    The text is parsed when something of it has not been translated by this emulator before; see `translation.kept`.
+    The text is parsed if this emulator has not translated all of it before; see `translation.kept`.
     """
 
     def __init__(self, text: str, sources: Mapping[str, str]) -> None:
@@ -71,7 +71,7 @@ class Module:
 
     @cached_property
     def _digest(self) -> str:
-        """What all kernels of the module are made from, in short."""
+        """A digest of the text and sources from which all kernels of the module are made."""
         return kept.name_of(self._text, sorted(self.sources.items()))
 
     @cached_property
@@ -79,7 +79,7 @@ class Module:
         return ptx.parse(self._text)
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel with this (lowered) name, translated on first use.
+        """Return the kernel with this (lowered) name, translated on first use.
 
         Raises KeyError if there is none, UnsupportedInstruction if it has an instruction that is not supported.
         """
@@ -103,14 +103,14 @@ class Module:
         return self._symbols
 
     def symbol(self, name: str) -> Allocation:
-        """The memory of a `__device__` or `__constant__` variable. Raises KeyError if there is none."""
+        """Return the memory of a `__device__` or `__constant__` variable. Raises KeyError if there is none."""
         if name not in self._symbols:
             raise KeyError(f"no variable {name} in this module; it has: {', '.join(sorted(self._symbols))}")
         return self._symbols[name]
 
 
 def _match(files: Mapping[int, str], sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """The lines of each file in the file table that matches a source, by its whole name or by the last part."""
+    """Return the lines of each file in the file table that matches a source, by its whole name or by the last part."""
     lines = {name: text.splitlines() for name, text in sources.items()}
     short = {name.rsplit("/", 1)[-1]: text for name, text in lines.items()}
     out = {}

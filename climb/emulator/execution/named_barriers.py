@@ -1,8 +1,8 @@
 """Named barriers: sixteen barriers of a block, each for as many threads as the instruction says.
 
 PTX ISA, "bar, barrier": a warp has arrived when all of its remaining lanes have, and counts as 32 threads. Threads may
-arrive at a barrier from different places of the program, and threads that only arrive do not wait. `ptx.barriers` tells
-which instructions are named barriers.
+arrive at a barrier from different places of the program, and threads that only arrive do not wait. `ptx.barriers`
+decides which instructions are named barriers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NamedBarriers:
     """The named barriers of a batch.
 
     `arrivals`, int64 (blocks, barriers, warps): lanes that have arrived without waiting. `wanted`, int64 (blocks,
-    barriers): the threads that each barrier waits for, 0 while nobody is there.
+    barriers): the threads that each barrier waits for, 0 before the first arrival.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -37,7 +37,8 @@ class NamedBarriers:
         self.wanted = np.zeros((batch.blocks, BARRIERS), np.int64)
 
     def arrive(self, group: Group, at: int, parked: Parked, waiting: Waiting) -> None:
-        """Park lanes that arrive at a barrier (or continue, if they do not wait), and release those that are complete.
+        """Park lanes that arrive at a barrier (or let them continue, if they do not wait), and release complete
+        barriers.
 
         Raises BarrierDivergence if threads disagree about the barrier.
         """
@@ -62,7 +63,7 @@ class NamedBarriers:
         self.release(parked, waiting)
 
     def release(self, parked: Parked, waiting: Waiting) -> bool:
-        """Release the lanes whose barrier is complete; whether there were any."""
+        """Release the lanes whose barrier is complete; return whether there were any."""
         blocks, clock = self.batch.kernel.code.blocks, self.batch.clock
         places = {
             at: self._places(group, blocks[at].first) for at, group in parked.items() if blocks[at].gate == "named"
@@ -98,7 +99,7 @@ class NamedBarriers:
         return True
 
     def check(self, parked: Parked) -> None:
-        """Raise BarrierDivergence if threads wait at a named barrier; nothing else can run."""
+        """Raise BarrierDivergence if threads wait at a named barrier and no other group can run."""
         blocks = self.batch.kernel.code.blocks
         for at, group in parked.items():
             if blocks[at].gate == "named":
@@ -125,7 +126,8 @@ class NamedBarriers:
         group.clean -= code.blocks[at].writes
 
     def _complete(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which warps have arrived and which barriers are complete; `lanes` (blocks, barriers, warps) have arrived."""
+        """Return which warps have arrived and which barriers are complete; `lanes` (blocks, barriers, warps) have
+        arrived."""
         alive = self.batch.alive()
         padded = np.zeros((alive.shape[0], self.warps * WARP), np.int64)
         padded[:, : alive.shape[1]] = alive
@@ -134,7 +136,7 @@ class NamedBarriers:
         return complete, (self.wanted > 0) & (WARP * complete.sum(axis=2) >= self.wanted)
 
     def _places(self, group: Group, instruction: ptx.Instruction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The block, the warp, and the number of the barrier, of each lane."""
+        """Return the block, the warp, and the number of the barrier, of each lane."""
         lanes = group.lanes
         number = self._value(group, instruction, 0)
         if (number >= BARRIERS).any():
@@ -144,7 +146,7 @@ class NamedBarriers:
         return block, warp, number
 
     def _wanted(self, group: Group, instruction: ptx.Instruction) -> np.ndarray:
-        """The number of threads that each lane says the barrier waits for."""
+        """Return the number of threads for which each lane says the barrier waits."""
         lanes = group.lanes
         if len(_numbers(instruction)) < 2:
             return np.full(lanes.count, WARP * self.warps)
@@ -155,7 +157,7 @@ class NamedBarriers:
         return found
 
     def _value(self, group: Group, instruction: ptx.Instruction, which: int) -> np.ndarray:
-        """The barrier's number (`which` 0) or thread count (1), int64."""
+        """Return the barrier's number (`which` 0) or thread count (1), int64."""
         operand = _numbers(instruction)[which]
         if isinstance(operand, ptx.Immediate):
             return np.array([[operand.value]], np.int64)
@@ -187,7 +189,7 @@ class NamedBarriers:
 
 
 def _numbers(instruction: ptx.Instruction) -> tuple[ptx.Operand, ...]:
-    """The operands that hold the barrier's number and the number of threads that it waits for."""
+    """Return the operands that hold the barrier's number and the number of threads that it waits for."""
     if ".red." in instruction.opcode:
         return instruction.operands[1:-1]
     return instruction.operands

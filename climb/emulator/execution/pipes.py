@@ -17,13 +17,14 @@ class Pipes:
         self._poll.register(source, select.POLLIN)
 
     def send(self, message: bytes) -> None:
-        """Send a message. Raises BrokenPipeError if nobody can read it."""
+        """Send a message. Raises BrokenPipeError if the other end is closed."""
         left = memoryview(len(message).to_bytes(_LENGTH, "little") + message)
         while left:
             left = left[os.write(self._target, left) :]
 
     def receive(self, seconds: float | None = None) -> bytes | None:
-        """The next message; None if none begins within some seconds. Raises EOFError if there will be no other."""
+        """Return the next message; None if none begins within some seconds. Raises EOFError if there will be no
+        other."""
         if seconds is not None and not self._poll.poll(1000 * seconds):
             return None
         return self._read(int.from_bytes(self._read(_LENGTH), "little"))

@@ -30,7 +30,7 @@ class Waiting:
 
     @property
     def runnable(self) -> bool:
-        """Whether a group can run that is not postponed."""
+        """Return whether a group can run that is not postponed."""
         return bool(self._heap)
 
     @property
@@ -53,7 +53,7 @@ class Waiting:
             found.append(group)
 
     def pop(self) -> tuple[int, list[Group]]:
-        """The block to run next, and the groups that wait there."""
+        """Return the block to run next, and the groups that wait there."""
         if not self._heap:
             postponed, self._postponed = self._postponed, []
             for block, group in postponed:
@@ -62,5 +62,5 @@ class Waiting:
         return block, self._groups.pop(block)
 
     def may_continue(self, block: int, group: Group) -> bool:
-        """Whether a group that is about to enter `block` is first anyway, and no other group waits there."""
+        """Return whether a group about to enter `block` would be first anyway, with no other group waiting there."""
         return not self._heap or block < self._heap[0]

@@ -1,4 +1,4 @@
-"""The worker processes of this process: started when they are first worth it, kept for later launches.
+"""The worker processes of this process: started when they first pay off, kept for later launches.
 
 They are new Python processes, not forks: a fork copies every page of memory that either process changes, which costs
 more than most launches take, and is not safe beside threads (Jupyter has some) and an open GPU.
@@ -21,9 +21,9 @@ from .jobs import CANCELLED, Job, Result
 from .pipes import Pipes
 from .worker import map_shared
 
-#: Seconds that launches must have taken, which workers could have shortened, before any is started: about the cost.
+#: Seconds of launches that workers could have shortened, before any worker is started: about the cost of starting one.
 START = 0.3
-MOST_STARTS = 20  # processes that are started, at most: if they end all the time, there is a reason
+MOST_STARTS = 20  # the largest number of processes that are started: if they keep ending, there is a reason
 KEPT_BYTES = 64 << 20  # of shared memory that a worker keeps between launches
 _PROGRAM = """import sys
 sys.path[:] = {path!r}
@@ -42,7 +42,7 @@ class Worker:
         jobs, write = os.pipe()
         read, results = os.pipe()
         self._pipes = Pipes(read, write)
-        import subprocess  # a tenth of what importing the emulator takes; few launches need it
+        import subprocess  # a tenth of the time to import the emulator; few launches need it
 
         program = _PROGRAM.format(path=sys.path, jobs=jobs, results=results, memory=self._memory)
         try:
@@ -64,9 +64,9 @@ class Worker:
         return self._process.pid
 
     def poll(self, seconds: float = 0) -> bool:
-        """Whether a job can be sent, after at most some seconds. A process of another version is ended."""
+        """Return whether a job can be sent, waiting at most some seconds. Ends a process that runs another version."""
         if not self.ready and not self.ended:
-            answer = self._receive(seconds)  # that it has started, or to a job that was cancelled
+            answer = self._receive(seconds)  # sent when it has started, or in reply to a cancelled job
             if answer is not None and not self._started and answer != kept.version():
                 self.end()
             elif answer is not None:
@@ -74,7 +74,7 @@ class Worker:
         return self.ready
 
     def reserve(self, nbytes: int) -> np.ndarray:
-        """The shared memory, at least `nbytes` of it."""
+        """Return the shared memory, at least `nbytes` of it."""
         if self.shared.size < nbytes:
             self._resize(nbytes)
         return self.shared
@@ -98,12 +98,12 @@ class Worker:
             self.end()
 
     def cancel(self) -> None:
-        """Tell the process to stop its job. Until it has, it is not ready."""
+        """Tell the process to stop its job. It is not ready until it has stopped."""
         if self.shared.size:
             self.shared[CANCELLED] = 1
 
     def result(self, seconds: float) -> Result | None:
-        """What the job has resulted in; None if it has failed. A process that takes longer is ended."""
+        """Return the result of the job; None if it failed. A process that takes longer is ended."""
         answer = self._receive(seconds)
         if answer is None:
             self.end()
@@ -112,7 +112,7 @@ class Worker:
         return pickle.loads(answer)
 
     def _receive(self, seconds: float) -> bytes | None:
-        """What the process sends within some seconds, or None."""
+        """Return the process's message if it arrives within some seconds, else None."""
         if self.ended:
             return None
         try:
@@ -125,7 +125,7 @@ class Worker:
             raise
 
     def end(self) -> None:
-        """Kill the process, and free what it used."""
+        """Kill the process, and free its resources."""
         if self.ended:
             return
         self.ended, self.ready = True, False
@@ -137,7 +137,7 @@ class Worker:
 
 
 class Pool:
-    """The worker processes of this process. Those that have ended are replaced, unless they end all the time."""
+    """The worker processes of this process. Ended processes are replaced, unless they keep ending."""
 
     def __init__(self) -> None:
         self.workers: list[Worker] = []
@@ -148,7 +148,7 @@ class Pool:
 
     @contextmanager
     def held(self) -> Iterator[bool]:
-        """Keep the workers for one launch; whether it gets them. Jobs that it does not wait for are cancelled."""
+        """Keep the workers for one launch; yield whether it gets them. Jobs that it does not wait for are cancelled."""
         got = self._owner == os.getpid() and self._lock.acquire(blocking=False)
         try:
             yield got
@@ -159,23 +159,24 @@ class Pool:
                 self._lock.release()
 
     def miss(self, seconds: float) -> None:
-        """Note how long a launch took that workers could have shortened."""
+        """Note the time of a launch that workers could have shortened."""
         self._missed += seconds
 
     def idle(self, number: int, spent: float) -> list[Worker]:
-        """Up to `number` workers that wait for a job, for a launch that has run for `spent` seconds.
+        """Return up to `number` workers that wait for a job, for a launch that has run for `spent` seconds.
 
         Starts workers when such launches have taken long enough; they are ready a while later.
         """
         self.workers = [worker for worker in self.workers if not worker.ended]
-        with suppress(OSError):  # no more processes, or no more memory
+        with suppress(OSError):  # the limit on processes or memory is reached
             while len(self.workers) < number and self._left and self._missed + spent >= START:
                 self._left -= 1
                 self.workers.append(Worker())
         return [worker for worker in self.workers if worker.poll()][:number]
 
     def start(self, number: int, seconds: float = 60) -> int:
-        """Start workers at once, for measurements, and wait until `number` are ready. Returns how many are in time."""
+        """Start workers at once, for measurements, and wait until `number` are ready. Returns the number ready in
+        time."""
         self.miss(START)
         self.idle(number, 0)
         return sum(worker.poll(seconds) for worker in self.workers)

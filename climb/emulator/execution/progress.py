@@ -1,10 +1,10 @@
-"""Whether anything can still change: loops that will never end, found long before a limit on steps.
+"""Find loops that will never end, long before a limit on steps.
 
-What decides whether lanes leave a loop are the registers that its branches depend on, directly or through others. If a
-group is back at the head of a loop with the same lanes and the same values of those registers, and no memory that they
-are loaded from has changed since, it will be back for ever. If anything has left the loop in between, that holds for
-the outermost loop around it and the registers that decide whether lanes leave that one. The loop may have any period,
-so a later visit is compared with one that is remembered for longer and longer (Brent, BIT 20, 1980).
+The registers that a loop's branches depend on, directly or through others, decide whether lanes leave it. If a group is
+back at the head of a loop with the same lanes and the same values of those registers, and no memory that they are
+loaded from has changed since, it will be back for ever. If anything has left the loop in between, that holds for the
+outermost loop around it and the registers that decide whether lanes leave that one. The loop may have any period, so a
+later visit is compared with one that is remembered for longer and longer (Brent, BIT 20, 1980).
 
 A change that no such instruction has read does not matter, if the addresses of the loop's own writes repeat as well: a
 loop may count its rounds in memory. Nor do changes that are undone: if all groups wait in loops, and all of their
@@ -36,9 +36,9 @@ NO_CHANGE = "nothing that the loop's condition depends on changes any more"
 NOTHING_NEW = "all registers and all of memory are as they were before, and what has happened since will happen again"
 NO_EXIT = "no path leads out of this loop"
 PATIENCE = 5000  # steps before loops that do not wait are watched
-ROUNDS, SECONDS = 4000, 6.0  # after so many rounds without a change, or so much time, a wait is given up
+ROUNDS, SECONDS = 4000, 6.0  # a wait is given up after this many rounds without a change, or this much time
 FEWEST_ROUNDS = 64  # ... but not before
-LEAP = 1000  # what each round without a change adds to the clock, times the rounds so far: waits with a deadline end
+LEAP = 1000  # added to the clock per round without a change, times the rounds so far: waits with a deadline end
 _OTHERS = ("shfl.", "vote.", "match.", "redux.", "activemask", "elect.", "bar.", "barrier.", "call", "setmaxnreg")
 _WRITES = ("st.", "atom.", "red.", "cp.", "sust.", "sured.")
 _ASSERTS = "__assertfail"
@@ -46,9 +46,9 @@ _CONSTANT = ("ld.param", "ld.const")
 
 
 class Loop(NamedTuple):
-    """What decides whether lanes leave a loop: registers at its head, and whether the values of other lanes, of memory
-    or of a clock come in. `writers`: those and the registers that the addresses of its writes depend on. `readers`: the
-    text of the instructions that read memory for either. `exits`: the blocks to which lanes leave it.
+    """The inputs that decide whether lanes leave a loop: registers at its head, and whether values of other lanes, of
+    memory or of a clock matter. `writers`: these registers and those that the addresses of its writes depend on.
+    `readers`: the text of the instructions that read memory for either. `exits`: the blocks to which lanes leave it.
 
     Waits at mbarriers count as clocks: `runtime.polls` watches them. So does recursion, whose frames change: it ends,
     or overflows the stack.
@@ -84,7 +84,7 @@ class Progress:
         self._outermost = cache(lambda head: loop_at(blocks, head, outermost_body(blocks, head)))
         self._seen: _Visit | None = None
         self._visits, self._power = 0, 1
-        #: How often a group that repeats itself has let others run since memory last changed.
+        #: The number of times that a repeating group has let others run since memory last changed.
         self.postponed = 0
         self._rounds, self._changes, self._since = 0, -1, 0.0
         self._waits: dict[int, _Visit] = {}
@@ -93,13 +93,14 @@ class Progress:
 
     @cached_property
     def closed(self) -> frozenset[int]:
-        """The blocks from which no path leads to the end of the kernel. Few batches run long enough to ask."""
+        """The blocks from which no path leads to the end of the kernel. Few batches run long enough to need them."""
         return closed(self.batch.kernel.code.blocks)
 
     def repeats(self, at: int, group: Group, alone: bool) -> str:
-        """Why a group at the head of loop `at` will be there for ever, unless others change memory; empty if unknown.
+        """Explain why a group at the head of loop `at` will stay there for ever, unless others change memory; empty if
+        unknown.
 
-        `alone`: no other group exists.
+        `alone`: it is the only group.
         """
         self.batch.watching = True
         seen = self._seen
@@ -117,7 +118,7 @@ class Progress:
         return ""
 
     def idle(self, waiting: list[tuple[int, Group]]) -> str:
-        """Why groups, all of which have repeated their waiting loops, will wait for ever; empty if they may not."""
+        """Explain why groups that have all repeated their waiting loops will wait for ever; empty if they may not."""
         batch = self.batch
         batch.watching = True
         if batch.changes != self._changes or not all(self._idles(at, group) for at, group in waiting):
@@ -136,13 +137,13 @@ class Progress:
         return NO_CHANGE if given_up else ""
 
     def _idles(self, at: int, group: Group) -> bool:
-        """Whether a group does nothing in its loop but wait, or will repeat it for ever."""
+        """Return whether a group does nothing in its loop but wait, or will repeat it for ever."""
         loop = self.loop(at)
         return loop.memory or loop.clock or bool(self.repeats(at, group, False))
 
     def _recurs(self, waiting: list[tuple[int, Group]]) -> str:
-        """Why groups that change memory will do so for ever: nothing that they look at has changed since an earlier
-        moment, or nothing at all has; empty if neither is known."""
+        """Explain why groups that change memory will do so for ever: nothing that they read has changed since an
+        earlier moment, or nothing at all has; empty if this is unknown."""
         batch = self.batch
         if batch.parked or not self._nothing_else():
             return ""
@@ -161,19 +162,20 @@ class Progress:
         return ""
 
     def _nothing_else(self) -> bool:
-        """Whether registers and memory are all that there is to know."""
+        """Return whether registers and memory are the complete state of the batch."""
         batch = self.batch
         elsewhere = batch.asynchronous.used or batch.copies.pending or batch.products.pending
         return not elsewhere and batch.schedule is None and batch.grid_barrier is None
 
     def _are_back(self, pairs: list[tuple[_Visit, int, Group]]) -> bool:
-        """Whether groups are where they were at earlier visits, with the same values in all registers and in memory."""
+        """Return whether groups are where they were at earlier visits, with the same values in all registers and in
+        memory."""
         batch, journal = self.batch, self.batch.journal
         known = all(seen.epoch == journal.epoch for seen, _, _ in pairs) and journal.complete(batch.changes)
         return known and all(self._is_back(*each) for each in pairs) and journal.restored()
 
     def _is_back(self, seen: _Visit, at: int, group: Group) -> bool:
-        """Whether a group is in the same place with the same values of all registers, and no clock runs."""
+        """Return whether a group is in the same place with the same values of all registers, and no clock runs."""
         if seen.at != at or self.loop(at).clock or not _same_lanes(seen.lanes, group.lanes):
             return False
         return self._equal(seen, self.batch.kernel.code.blocks[at].live, group)
@@ -184,11 +186,11 @@ class Progress:
         return _Visit(at, group.lanes, live, self._left(at), batch.changes, batch.journal.epoch)
 
     def _left(self, at: int) -> list[int]:
-        """How many lanes have left the loop at `at` so far."""
+        """Return how many lanes have left the loop at `at` so far, by exit."""
         return [self.batch.counts.executed[one][1] for one in self.loop(at).exits]
 
     def _matters(self, seen: _Visit, loop: Loop) -> bool:
-        """Whether memory has changed since a visit that the loop reads to decide anything, for all we know."""
+        """Return whether memory that decides the loop may have changed since a visit."""
         batch, journal = self.batch, self.batch.journal
         if seen.changes == batch.changes:
             return False
@@ -196,7 +198,7 @@ class Progress:
         return not known or journal.matters(loop.readers)
 
     def _same(self, seen: _Visit, at: int, group: Group, alone: bool) -> bool:
-        """Whether nothing that matters to the loop at `at` has changed since a visit."""
+        """Return whether nothing that matters to the loop at `at` has changed since a visit."""
         if seen.at != at:
             return False
         loop = self.loop(at) if seen.left == self._left(at) else self._outermost(at)
@@ -210,7 +212,7 @@ class Progress:
 
     @staticmethod
     def _equal(seen: _Visit, names: Iterable[str], group: Group) -> bool:
-        """Whether registers have the values that they had at a visit."""
+        """Return whether registers have the values that they had at a visit."""
         return all(_same_bits(seen.live[name], group.value(name)) for name in names)
 
 
@@ -225,7 +227,7 @@ def _same_lanes(one: Lanes, other: Lanes) -> bool:
 
 
 def closed(blocks: list[Block]) -> frozenset[int]:
-    """The blocks from which no path leads to the end of the kernel, or to a trap."""
+    """Return the blocks from which no path leads to the end of the kernel, or to a trap."""
     before: dict[int, list[int]] = {}
     for block in blocks:
         for one in block.successors:
@@ -241,7 +243,7 @@ def closed(blocks: list[Block]) -> frozenset[int]:
 
 
 def loop_at(blocks: list[Block], head: int, body: set[int]) -> Loop:
-    """What decides whether lanes at the block `head` leave a loop with the blocks `body`."""
+    """Return what decides whether lanes at the block `head` leave a loop with the blocks `body`."""
     inside = [one for index in body for one in blocks[index].instructions]
     guards = _guards(blocks, body)
     found, parts = _dependences(inside, guards)
@@ -266,7 +268,7 @@ def loop_at(blocks: list[Block], head: int, body: set[int]) -> Loop:
 
 
 def decisions(blocks: list[Block], head: int) -> list[Instruction]:
-    """The instructions of the loop at `head` that compute what its branches depend on."""
+    """Return the instructions of the loop at `head` that compute what its branches depend on."""
     body = loop_body(blocks, head)
     return _dependences([one for index in body for one in blocks[index].instructions], _guards(blocks, body))[1]
 
@@ -276,7 +278,7 @@ def _guards(blocks: list[Block], body: set[int]) -> set[str]:
 
 
 def _dependences(inside: list[Instruction], names: set[str]) -> tuple[set[str], list[Instruction]]:
-    """The registers that these depend on, directly or through others, and the instructions that compute them."""
+    """Return the registers that these depend on, directly or through others, and the instructions that compute them."""
     found, parts, known = set(names), [], -1
     each = [(one, *roles(one)) for one in inside]
     while len(found) > known:
@@ -293,7 +295,7 @@ def _loads(parts: list[Instruction]) -> list[Instruction]:
 
 
 def outermost_body(blocks: list[Block], head: int) -> set[int]:
-    """The blocks of all loops around `head`: those that it leads to and that lead back to it."""
+    """Return the blocks of all loops around `head`: those that it leads to and that lead back to it."""
     before: list[list[int]] = [[] for _ in blocks]
     for block in blocks:
         for one in block.successors:
@@ -311,7 +313,7 @@ def _reached(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
 
 
 def loop_body(blocks: list[Block], head: int) -> set[int]:
-    """The blocks of a loop: those from `head` on that `head` leads to and that lead back to it."""
+    """Return the blocks of a loop: those from `head` on that `head` leads to and that lead back to it."""
     ahead, stack = {head}, [head]
     before: dict[int, list[int]] = {}
     while stack:

@@ -31,8 +31,8 @@ MEETINGS = ("barrier", "cluster", "warpgroup")
 class Scheduler:
     """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
 
-    `latest`: the scheduler of this process that has begun last; it keeps no batch in memory. `now`: its steps and its
-    basic block, every few steps.
+    `latest`: a weak reference to the scheduler that this process began last. `now`: its steps and its basic block,
+    every few steps.
     """
 
     latest: ClassVar[weakref.ref[Scheduler] | None] = None
@@ -164,7 +164,7 @@ class Scheduler:
         return group
 
     def _wait(self, group: Group, at: int) -> Group | None:
-        """The group, joined by those parked at the gate, if nothing is left to wait for; else park it."""
+        """Return the group, joined by those parked at the gate, if it need not wait; otherwise park it."""
         if self.gates.ready(group, at) is True:
             return group
         if at in self.parked:
@@ -175,7 +175,8 @@ class Scheduler:
         return None
 
     def _yields(self, at: int, group: Group) -> bool:
-        """Count an iteration of a waiting loop, at whose block `at` the group is; whether it now lets others run."""
+        """Count an iteration of a waiting loop, at whose block `at` the group is; return whether it now lets others
+        run."""
         waiting = self.waiting
         group.spins += 1
         if group.spins < SPINS:
@@ -192,9 +193,9 @@ class Scheduler:
         return True
 
     def _stuck(self, at: int, group: Group) -> bool:
-        """Whether a group at the head of a loop lets others run, because only they can let it leave the loop.
+        """Return whether a group at the head of a loop lets others run, because only they can let it leave the loop.
 
-        Raises EndlessLoop if nobody can.
+        Raises EndlessLoop if no group can.
         """
         waiting, progress = self.waiting, self.progress
         why = progress.repeats(at, group, not waiting and not self.parked)
@@ -207,7 +208,7 @@ class Scheduler:
         return True
 
     def _release(self, spinning: bool) -> bool:
-        """Release the parked lanes whose barrier or warp operation is satisfied, when nothing else can run.
+        """Release the parked lanes whose barrier or warp operation is satisfied, when no other group can run.
 
         Returns whether there are any. Raises BarrierDivergence or WarpMismatch if not, unless other lanes are
         `spinning` in a waiting loop.
@@ -236,8 +237,8 @@ class Scheduler:
         barrier_divergence(self.batch, parked)
 
     def _let_go(self, group: Group, at: int) -> None:
-        """Let a parked group whose gate is satisfied go on. Teams would meet at a gate for several warps in vain again:
-        they pass it here, together."""
+        """Let a parked group whose gate is satisfied go on. Pass the teams together: they would only block on the same
+        gate again."""
         waiting = self.waiting
         if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in MEETINGS:
             waiting.push(at, group)
@@ -248,7 +249,8 @@ class Scheduler:
 
 
 def running() -> tuple[int, Location] | None:
-    """Where the latest batch of this process is: the basic blocks that it has run, and the place of the last one."""
+    """Return the number of basic blocks that the latest batch of this process has run, and the location of the last
+    one."""
     latest = Scheduler.latest and Scheduler.latest()
     if latest is None:
         return None
@@ -259,7 +261,7 @@ def running() -> tuple[int, Location] | None:
 
 
 def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
-    """The number of warps whose lanes differ in the predicate."""
+    """Return the number of warps whose lanes differ in the predicate."""
     if predicate.shape[1] == 1:
         return 0
     if lanes.masked:

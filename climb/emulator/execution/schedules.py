@@ -1,9 +1,9 @@
-"""Adverse schedules: orders of warps, blocks and asynchronous copies that a GPU may choose, and this emulator usually
+"""Adverse schedules: orders of warps, blocks and asynchronous copies that a GPU may choose, but this emulator usually
 does not.
 
 Usually all lanes run together, and an asynchronous copy takes effect when a thread waits for it. Under a `Schedule`,
 warps and blocks run in teams, one team after another in an order that a seed chooses, and copies take effect as early
-or as late as they may. A result that depends on the schedule is not determined by the kernel.
+or as late as possible. A result that depends on the schedule is not determined by the kernel.
 """
 
 from __future__ import annotations
@@ -62,13 +62,14 @@ _current: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
 
 
 def current() -> Schedule | None:
-    """The schedule of launches that are given none; None for the usual order."""
+    """Return the schedule of launches that are given none; None for the usual order."""
     return _current.get()
 
 
 @contextmanager
 def scheduling(schedule: Schedule | None) -> Iterator[None]:
-    """Run the launches inside under a schedule, whoever makes them: `with scheduling(Schedule(3)): ...`"""
+    """Run the launches inside the `with` block under a schedule, from any caller: `with scheduling(Schedule(3)):
+    ...`"""
     token = _current.set(schedule)
     try:
         yield
@@ -84,7 +85,7 @@ class BatchSchedule:
         self.random = Random(schedule.seed * (1 << 32) + start)
 
     def lands_early(self) -> bool:
-        """Whether the operation that is issued now takes effect at once."""
+        """Return whether the operation issued now takes effect at once."""
         return self._copies == "early" or (self._copies == "mixed" and self.random.random() < 0.5)
 
 
@@ -106,7 +107,7 @@ class Teams(Waiting):
 
     @property
     def runnable(self) -> bool:
-        """Whether a group can run that is not postponed."""
+        """Return whether a group can run that is not postponed."""
         return bool(self._passed) or any(team.runnable for team in self._teams.values())
 
     @property
@@ -125,7 +126,7 @@ class Teams(Waiting):
             self._team(team).push(block, part)
 
     def pop(self) -> tuple[int, list[Group]]:
-        """The block to run next, and the groups of one team that wait there."""
+        """Return the block to run next, and the groups of one team that wait there."""
         teams = self._teams.values()
         ready: list[Waiting | None] = [team for team in teams if team.runnable] + [None] * len(self._passed)
         chosen = self._random.choice(ready or [team for team in teams if team])
@@ -135,8 +136,8 @@ class Teams(Waiting):
         return block, [group]
 
     def spread(self, block: int, group: Group) -> bool:
-        """Let the teams of a group that has passed the barrier of a block go on one by one; False for a single team, or
-        if the barrier is a vote, which combines the values of all."""
+        """Let the teams of a group that has passed the barrier of a block go on one by one; return False for a single
+        team, or if the barrier is a vote, which combines the values of all."""
         if ".red." in self._batch.kernel.code.blocks[block].first.opcode:
             return False
         parts = self._split(block, group)
@@ -152,7 +153,7 @@ class Teams(Waiting):
         self._passed.append((block, group))
 
     def may_continue(self, block: int, group: Group) -> bool:
-        """Whether a group of one team that is about to enter `block` goes on."""
+        """Return whether a group of one team that is about to enter `block` goes on."""
         teams = self._teams_of(group.lanes)
         if (teams != teams.flat[0]).any() or self._random.random() > STAYS:
             return False
@@ -165,7 +166,7 @@ class Teams(Waiting):
         return self._of_block[lanes.block] * TEAMS + self._of_warp[lanes.thread // WARP]
 
     def _split(self, block: int, group: Group) -> list[tuple[int, Group]]:
-        """The parts of a group by team."""
+        """Return the parts of a group by team."""
         lanes, live = group.lanes, self._batch.kernel.code.blocks[block].live
         teams = self._teams_of(lanes)
         numbers = np.unique(teams).tolist()
@@ -179,7 +180,7 @@ class Teams(Waiting):
 
 
 def _rectangle(here: np.ndarray) -> Selection:
-    """The rows and columns of a rectangle of lanes, bool (blocks, threads)."""
+    """Return the rows and columns of a rectangle of lanes, bool (blocks, threads)."""
     rows, columns = np.flatnonzero(here.any(axis=1)), np.flatnonzero(here.any(axis=0))
     every_row, every_column = rows.size == here.shape[0], columns.size == here.shape[1]
     return Selection(rows=None if every_row else rows, columns=None if every_column else columns)

@@ -13,7 +13,7 @@ from .cooperative import MULTIPROCESSORS
 
 
 def special_registers(batch: Batch) -> dict[str, np.ndarray]:
-    """The special registers that the kernel reads, by name."""
+    """Return the special registers that the kernel reads, by name."""
     kernel, out = batch.kernel, {}
     linear = np.arange(batch.start, batch.start + batch.blocks).reshape(-1, 1)
     thread = np.arange(batch.threads).reshape(1, -1)
@@ -49,7 +49,8 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
 
 
 def _reserved_shared_memory(batch: Batch) -> dict[str, np.ndarray]:
-    """The registers about the part of shared memory that the system keeps: its ends, and the offset of each use."""
+    """Return the registers about the part of shared memory that the system keeps: its ends, and the offset of each
+    use."""
     _, start = batch.kernel.layout.addresses.get(RESERVED, ("shared", 0))
     end = start + RESERVED_BYTES
     offsets = {"begin": start, "end": end, "cap": end, "0": start, "1": start}
@@ -60,7 +61,7 @@ def _reserved_shared_memory(batch: Batch) -> dict[str, np.ndarray]:
 
 
 def _cluster_registers(batch: Batch, linear: np.ndarray) -> dict[str, np.ndarray]:
-    """The registers about clusters; without clusters, each block is a cluster of its own. `linear`: (blocks, 1)."""
+    """Return the registers about clusters; without clusters, each block is its own cluster. `linear`: (blocks, 1)."""
     order = batch.order
     out = {
         "%cluster_ctarank": linear % order.size,

@@ -1,4 +1,4 @@
-"""The steps of the scheduler: which lanes of a warp run which basic block, in order."""
+"""The steps of the scheduler: the lanes of a warp that run each basic block, in order."""
 
 from __future__ import annotations
 

@@ -15,12 +15,13 @@ from .batches import keep_freed_pages
 from .jobs import Job, Origin, perform
 from .pipes import Pipes
 
-MOST_KERNELS = 64  # that a worker remembers
+MOST_KERNELS = 64  # remembered by a worker
 
 
 def main(jobs: int, results: int, memory: int) -> None:
-    """Serve. `jobs` and `results`: descriptors of pipes; `memory`: of the file that holds the shared memory."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
+    """Run jobs until the pipe is closed. `jobs` and `results`: descriptors of pipes; `memory`: of the file that holds
+    the shared memory."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the process that waits for this one
     pipes = Pipes(jobs, results)
     keep_freed_pages()
     parent = os.getppid()
@@ -51,5 +52,5 @@ def main(jobs: int, results: int, memory: int) -> None:
 
 
 def map_shared(memory: int) -> np.ndarray:
-    """The whole shared memory: uint8. It is unmapped when nothing uses the array any more."""
+    """Map the whole shared memory: uint8. It is unmapped when the array is no longer used."""
     return np.frombuffer(mmap.mmap(memory, os.fstat(memory).st_size), np.uint8)

@@ -1,6 +1,6 @@
-"""Which launches run in several processes, and in how many.
+"""Choose which launches run in several processes, and in how many.
 
-`CLIMB_WORKERS` says how many; by default as many as the CPU cores that this process may use, and at most `MOST`. In a
+`CLIMB_WORKERS` sets the number; the default is the number of CPU cores that this process may use, at most `MOST`. In a
 process of pytest-xdist, which has one process for each core already, it is one.
 """
 
@@ -18,8 +18,8 @@ from ..simt.code import Code
 from ..translation.registers import register_names, roles
 
 VARIABLE = "CLIMB_WORKERS"
-MOST = 8  # few launches have batches for more, and each process takes memory
-#: Instructions by which a block may see what others do, and system calls that change more than memory.
+MOST = 8  # few launches have more batches, and each process takes memory
+#: Instructions through which a block may see other blocks' accesses, and system calls that change more than memory.
 _ORDERED = ("ld.volatile", "ld.relaxed", "ld.acquire", "st.volatile", "st.relaxed", "st.release")
 _ELSEWHERE = (
     "tex.", "tld4.", "suld.", "sust.", "sured.", "cp.async.bulk", "cp.reduce", "tensormap.", "call.vprintf",
@@ -33,7 +33,8 @@ _chosen: ContextVar[int | None] = ContextVar("workers", default=None)
 
 
 def number_of_workers() -> int:
-    """The processes that a launch may use: 1 where workers cannot run, which need Linux and a Python to start.
+    """Return the number of processes that a launch may use: 1 if workers cannot run, which need Linux and a Python to
+    start.
 
     Raises ValueError if `CLIMB_WORKERS` is not a positive number.
     """
@@ -61,9 +62,9 @@ def workers(number: int) -> Iterator[None]:
 
 
 def independent(code: Code) -> bool:
-    """Whether a kernel has no instruction by which a block may see what others of its launch do.
+    """Return whether a kernel has no instruction by which a block may see what other blocks of its launch do.
 
-    Blocks can still read what others have written; whoever runs them apart has to find out.
+    Blocks can still read what others have written; code that runs them separately must check for that.
     """
     instructions = [one for block in code.blocks for one in block.instructions]
     guards = {block.guard[0].name for block in code.blocks if block.guard is not None}
@@ -72,8 +73,8 @@ def independent(code: Code) -> bool:
 
 
 def commutes(code: Code) -> bool:
-    """Whether the results of a kernel whose blocks are independent, and do not race, are the same bits in any order of
-    the blocks: it adds no floats by atomics and reads no clock."""
+    """Return whether a kernel with independent blocks and no races gives the same bits in any order of the blocks: it
+    adds no floats by atomics and reads no clock."""
     instructions = [one for block in code.blocks for one in block.instructions]
     floats = any(one.opcode.startswith(("atom.", "red.")) and _FLOAT.search(one.opcode) for one in instructions)
     return not floats and not any(_CLOCK.search(one.text) for one in instructions)

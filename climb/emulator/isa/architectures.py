@@ -4,12 +4,13 @@ from __future__ import annotations
 
 #: Prefixes of opcodes that need a target with the features of one architecture or family, such as sm_90a.
 SPECIFIC = ("setmaxnreg.", "tensormap.replace.", "wgmma.")
-#: Those of them that no later architecture has.
+#: The prefixes among them that no later architecture has.
 HOPPER = ("wgmma.",)
 
 
 def lacks(opcode: str, target: str) -> str:
-    """What the `.target` of a module must be for an opcode that it does not allow; empty if it allows the opcode."""
+    """Return the `.target` that a module needs for an opcode that its own does not allow; empty if it allows the
+    opcode."""
     architecture = target.partition(",")[0].strip()
     if opcode.startswith(HOPPER) and architecture != "sm_90a":
         return "sm_90a"

@@ -16,7 +16,7 @@ OPERATIONS = {
 }  # fmt: skip
 #: The operations with which a loop can wait for another thread.
 WAITING = ("cas", "exch", "add", "or", "and")
-#: The part of the runtime that serves a space, where its name differs.
+#: The part of the runtime that serves a space, if its name differs.
 _SERVED = {"shared::cta": "shared", "shared::cluster": "cluster"}
 MEMORY = {
     "scope": ("", ".cta", ".gpu", ".sys", ".cluster"),

@@ -40,7 +40,7 @@ for _how, _t in ((("popc",), "u32"), (("and", "or"), "pred")):
 
 
 def _fence(emitter: Emitter, instruction: ptx.Instruction, scope: str, **_: str) -> None:
-    """Tell the search for races. Values need no fence: every access takes effect at once."""
+    """Tell the search for races. Values need no fence, because every access takes effect at once."""
     emitter.line(f"memory_fence(G, {scope!r})")
 
 

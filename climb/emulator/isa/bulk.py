@@ -24,14 +24,14 @@ _IN_GLOBAL = {
 
 
 def range_site(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, space: str, action: str) -> str:
-    """The site of a range that a bulk operation accesses in `space`."""
+    """Return the site of a range that a bulk operation accesses in `space`."""
     site = emitter.site(replace(instruction, operands=(operand,)), space, action, dtype("u32"), 4)
     emitter.uncounted(site)  # the copy engine has counters of its own
     return site
 
 
 def own_address(emitter: Emitter, operand: ptx.Address) -> str:
-    """An address of shared memory, or of the window of the cluster."""
+    """Return an address of shared memory, or of the window of the cluster."""
     return emitter.address(operand, "shared")
 
 

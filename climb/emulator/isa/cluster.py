@@ -16,7 +16,7 @@ def _arrive(emitter: Emitter, instruction: ptx.Instruction, order: str, **_: str
 
 
 def _wait(emitter: Emitter, instruction: ptx.Instruction) -> None:
-    """The scheduler does the waiting."""
+    """Write nothing: the scheduler does the waiting."""
     emitter.line("cluster_passed(G)")
 
 
@@ -37,7 +37,7 @@ def _map(emitter: Emitter, instruction: ptx.Instruction, window: str, n: str) ->
 
 @special("getctarank{window}.u{n}", results=("u32",), window=_WINDOWS, n=("32", "64"))
 def _rank(emitter: Emitter, instruction: ptx.Instruction, window: str, n: str) -> None:
-    """The result has the width of its register: cooperative groups give it 64 bits."""
+    """Write a result with the width of its register: cooperative groups give it 64 bits."""
     target, address = instruction.operands
     code = f"cluster_rank(G, {emitter.read(address, 'u' + n)}.astype(int64), {not window})"
     emitter.write_extended(target, "u32", f"{code}.astype(uint32)")
@@ -61,7 +61,7 @@ def _is_in_window(emitter: Emitter, instruction: ptx.Instruction, space: str) ->
 
 @special("isspacep.global", results=("pred",), operands=("s64",))
 def _is_global(emitter: Emitter, instruction: ptx.Instruction) -> None:
-    """Whatever is in no window; a pointer to constant memory is one to global memory too."""
+    """Test for an address in no window; a pointer to constant memory counts as a pointer to global memory too."""
     target, address = instruction.operands
     value = emitter.read(address, "s64")
     code = f"({value} < SHARED_WINDOW) | ({value} >= PARAM_WINDOW + (LOCAL_WINDOW - SHARED_WINDOW))"

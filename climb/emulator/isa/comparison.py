@@ -52,12 +52,12 @@ def _setp(
 
 
 def _all_bits(how: str, result: str, t: str = "", n: str = "") -> str:
-    """All bits set where the comparison holds, else zero."""
+    """Return all bits set where the comparison holds, else zero."""
     return f"-({_code(how, t)}).astype(int32)" + (".view(uint32)" if result == "u32" else "")
 
 
 def _one(how: str, t: str = "", n: str = "") -> str:
-    """1.0 where the comparison holds, else 0.0."""
+    """Return 1.0 where the comparison holds, else 0.0."""
     return f"({_code(how, t)}).astype(float32)"
 
 
@@ -82,7 +82,7 @@ _comparisons("{t}", "{t}", how=tuple(FLOATING), t=("f64",))
 
 @helper
 def select_sign(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a where c >= 0, -0.0 included; elsewhere b, also where c is NaN."""
+    """Return a where c >= 0, -0.0 included; elsewhere b, also where c is NaN."""
     return np.where(c >= 0, a, b)
 
 

@@ -151,8 +151,8 @@ def _to_tf32(mode: str, relu: str = "") -> str:
 
 @helper
 def to_finite_tf32(value: np.ndarray) -> np.ndarray:
-    """cvt.rna.satfinite.tf32.f32: as `to_tf32`, but infinity becomes the largest finite value, and so does what
-    rounds to it. An H200 subtracts the same unit from the bits of NaN."""
+    """cvt.rna.satfinite.tf32.f32: like `to_tf32`, but infinity, and every value that rounds to it, becomes the largest
+    finite value. An H200 subtracts the same unit from the bits of NaN."""
     bits = to_tf32(value, "rna", False)
     return np.where(bits & np.uint32(0x7F800000) == np.uint32(0x7F800000), bits - np.uint32(0x2000), bits)
 

@@ -22,7 +22,7 @@ _NAN = np.uint8(0x7F)
 
 @functools.cache
 def values_of(kind: str) -> np.ndarray:
-    """The values of all 256 codes of a format: float64 (256,)."""
+    """Return the values of all 256 codes of a format: float64 (256,)."""
     fraction_bits = int(kind[3])
     exponent_bits = 7 - fraction_bits
     bias = (1 << exponent_bits - 1) - 1
@@ -50,7 +50,7 @@ def narrow_byte(value: np.ndarray, kind: str) -> np.ndarray:
     between = (positive[1:] + positive[:-1]) / 2
     size = np.abs(value)
     low, high = np.searchsorted(between, size, "left"), np.searchsorted(between, size, "right")
-    code = np.where(low & 1, high, low).astype(np.uint8)  # they differ at a tie: take the even one
+    code = np.where(low & 1, high, low).astype(np.uint8)  # at a tie the two differ: take the even one
     code |= np.signbit(value).astype(np.uint8) << np.uint8(7)
     return np.where(np.isnan(value), _NAN, code)
 

@@ -16,7 +16,7 @@ TINY = np.float32(2.0**-126)
 
 @helper
 def flush(value: np.ndarray) -> np.ndarray:
-    """.ftz: subnormal float32 values become zero of the same sign."""
+    """Apply .ftz: subnormal float32 values become zero of the same sign."""
     size = np.abs(value)
     if size.min() >= TINY:
         return value
@@ -24,7 +24,8 @@ def flush(value: np.ndarray) -> np.ndarray:
 
 
 def tiny(exact: np.ndarray, mode: str, unit: np.ndarray | float = 1.0) -> np.ndarray:
-    """Where an exact magnitude (float64, in multiples of `unit`), rounded to the least normal float32, is flushed.
+    """Return where an exact magnitude (float64, in multiples of `unit`), rounded to the least normal float32, is
+    flushed.
 
     An H200 rounds to 24 bits as if exponents had no lower limit, and flushes what is then below the least normal value:
     IEEE 754's tininess after rounding. A `mode` other than rn has rounded away from zero.
@@ -54,7 +55,7 @@ def flushed_quotient(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str 
 
 @helper
 def saturate(value: np.ndarray) -> np.ndarray:
-    """.sat: clamp to [0, 1]; NaN becomes +0."""
+    """Apply .sat: clamp to [0, 1]; NaN becomes +0."""
     out = np.where(value > 0, value, value.dtype.type(0))
     return np.minimum(out, value.dtype.type(1))
 
@@ -212,7 +213,7 @@ _single("div.{mode}", 2, "divide_full({0}, {1})", sat=(), mode=("full", "approx"
 
 @helper
 def flush64(value: np.ndarray) -> np.ndarray:
-    """Subnormal float64 values become zero of the same sign."""
+    """Replace subnormal float64 values by zero of the same sign."""
     tiny = np.finfo(np.float64).tiny
     return np.where(np.abs(value) < tiny, np.copysign(0.0, value), value)
 

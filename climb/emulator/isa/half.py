@@ -20,7 +20,7 @@ FORMATS = ("f16", "bf16")
 
 @helper
 def widen(bits: np.ndarray, kind: str) -> np.ndarray:
-    """uint16 bits as float64."""
+    """Return uint16 bits as float64."""
     if kind == "f16":
         return bits.view(np.float16).astype(np.float64)
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
@@ -43,7 +43,7 @@ def narrow(value: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b rounded to odd in float64, so that rounding it again is exact."""
+    """Return a + b rounded to odd in float64, so that rounding it again is exact."""
     total, error = two_sum(a, b)
     return to_odd(total, np.where(np.isfinite(total), error, 0.0))
 
@@ -89,13 +89,13 @@ def half_operation(name: str, kind: str, modifiers: tuple[str, ...], *bits: np.n
 
 @helper
 def low_half(pair: np.ndarray) -> np.ndarray:
-    """The lower 16 of 32 bits."""
+    """Return the lower 16 of 32 bits."""
     return pair.astype(np.uint16)
 
 
 @helper
 def high_half(pair: np.ndarray) -> np.ndarray:
-    """The upper 16 of 32 bits."""
+    """Return the upper 16 of 32 bits."""
     return (pair >> np.uint32(16)).astype(np.uint16)
 
 

@@ -19,7 +19,8 @@ def _setp(emitter: Emitter, instruction: ptx.Instruction, how: str, t: str) -> N
 
 
 def _compared(emitter: Emitter, values: tuple[str, str], how: str, t: str, true: int, half: str = "") -> str:
-    """An expression for `true` where the comparison holds, else 0. `half` is the function that picks half of a pair."""
+    """Return an expression for `true` where the comparison holds, else 0. `half` is the function that picks half of a
+    pair."""
     wide = [emitter.fresh(f"widen({half}({value}), '{t}')" if half else f"widen({value}, '{t}')") for value in values]
     return f"np.where({FLOATING[how].format(*wide)}, uint16({true}), uint16(0))"
 

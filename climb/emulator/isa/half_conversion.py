@@ -20,7 +20,7 @@ def any_to_half(value: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _odd(value: np.ndarray) -> np.ndarray:
-    """A float or integer as float64. Integers of 64 bits are rounded to odd, so that rounding again is exact."""
+    """Return a float or integer as float64. Integers of 64 bits are rounded to odd, so that rounding again is exact."""
     wide = value.astype(np.float64)
     if value.dtype.kind in "iu" and value.itemsize == 8:
         error = [int(v) - int(w) for v, w in zip(value.ravel().tolist(), wide.ravel().tolist(), strict=True)]
@@ -73,7 +73,7 @@ def _to_half_relu(emitter: Emitter, instruction: ptx.Instruction, mode: str, to:
 
 
 def _rounded(value: str, mode: str, relu: str, to: str) -> str:
-    """The expression that rounds a float32 to a format."""
+    """Return the expression that rounds a float32 to a format."""
     code = f"any_to_half({value}, '{to}')" if mode == "rn" else f"any_to_half_directed({value}, '{to}', '{mode}')"
     return f"half_relu({code})" if relu else code
 

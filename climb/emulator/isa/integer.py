@@ -30,7 +30,7 @@ for _narrow, _wide in {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}.i
 
 @special("add.{sign}{n}", results=("i{n}",), operands=("i{n}", "i{n}"), sign=("s", "u"), n=("32", "64"))
 def _add(emitter: Emitter, instruction: ptx.Instruction, sign: str, n: str) -> None:
-    """A sum; one of which an address is made tells later accesses what it has been made of."""
+    """Emit a sum. If an address depends on it, record its origin, so that later accesses can reuse a pattern."""
     a, b = emitter.sources(instruction)
     code = f"moved_by({a}, {b})" if emitter.is_in_address(instruction.operands[0]) else f"{a} + {b}"
     emitter.write(instruction.operands[0], f"i{n}", code)
@@ -38,7 +38,7 @@ def _add(emitter: Emitter, instruction: ptx.Instruction, sign: str, n: str) -> N
 
 @special("mul.wide.{sign}32", results=("{sign}64",), operands=("{sign}32", "{sign}32"), sign=("s", "u"))
 def _mul_wide(emitter: Emitter, instruction: ptx.Instruction, sign: str) -> None:
-    """A product of twice the width; as for sums."""
+    """Emit a product of twice the width; its origin is recorded as for sums."""
     a, b = emitter.sources(instruction)
     tracked = emitter.is_in_address(instruction.operands[0])
     code = f"scaled({a}, {b})" if tracked else f"np.multiply({a}, {b}, dtype={DTYPES[sign + '64']})"
@@ -47,7 +47,7 @@ def _mul_wide(emitter: Emitter, instruction: ptx.Instruction, sign: str) -> None
 
 @helper
 def mulhi_u64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The upper 64 bits of a 128-bit product, from four products of 32-bit halves."""
+    """Return the upper 64 bits of a 128-bit product, from four products of 32-bit halves."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     al, ah, bl, bh = a & mask, a >> half, b & mask, b >> half
     low = al * bl
@@ -58,7 +58,7 @@ def mulhi_u64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def mulhi_s64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The upper 64 bits of a signed 128-bit product."""
+    """Return the upper 64 bits of a signed 128-bit product."""
     high = mulhi_u64(a.view(np.uint64), b.view(np.uint64)).view(np.int64)
     return high - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
 
@@ -69,7 +69,8 @@ simple("mad.hi.{t}", "{t}", ("{t}", "{t}", "{t}"), "mulhi_{t}({0}, {1}) + {2}", 
 
 @helper
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quotient, truncated towards zero. Division by zero sets all bits, as NVIDIA GPUs do; PTX leaves it open."""
+    """Return the quotient, truncated towards zero. Division by zero sets all bits, as NVIDIA GPUs do; PTX leaves it
+    open."""
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b)
     if a.dtype.kind == "u":
@@ -86,7 +87,7 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - divide(a, b) * b, which has the sign of a; for b = 0 it is a."""
+    """Return a - divide(a, b) * b, which has the sign of a; for b = 0 it is a."""
     if a.dtype.kind == "u" and b.shape == (1, 1):
         divisor = int(b[0, 0])
         if divisor and not divisor & (divisor - 1):
@@ -103,7 +104,7 @@ simple("abs.{t}", "{t}", ("{t}",), "np.abs({0})", t=SIGNED)
 
 @helper
 def mul24(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The lower 32 bits of the product of the lower 24 bits, sign-extended for signed types."""
+    """Return the lower 32 bits of the product of the lower 24 bits, sign-extended for signed types."""
     shift = a.dtype.type(8)
     return (((a << shift) >> shift) * ((b << shift) >> shift)).astype(a.dtype)
 
@@ -114,7 +115,7 @@ simple("mad24.lo.{t}", "{t}", ("{t}", "{t}", "{t}"), "mul24({0}, {1}) + {2}", t=
 
 @helper
 def mul24_high(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Bits 16 to 47 of the product of the lower 24 bits, sign-extended for signed types."""
+    """Return bits 16 to 47 of the product of the lower 24 bits, sign-extended for signed types."""
     wide = np.int64 if a.dtype.kind == "i" else np.uint64
     shift = a.dtype.type(8)
     return ((((a << shift) >> shift).astype(wide) * ((b << shift) >> shift).astype(wide)) >> 16).astype(a.dtype)

@@ -1,4 +1,4 @@
-"""Loads and stores. Space, vector width and type decide what is accessed; cache hints change no value."""
+"""Loads and stores. Space, vector width and type decide which bytes are accessed; cache hints change no value."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STORE_CACHE = (".wb", ".cg", ".cs", ".wt")
 _SHARED = (".shared", ".shared::cta", ".shared::cluster")
 _COMMON = {"space": ("", ".global", *_SHARED), "shape": SHAPES}
 _SCOPE = ("cta", "cluster", "gpu", "sys")
-#: The part of the runtime that serves a space, where its name differs.
+#: The part of the runtime that serves a space, if its name differs.
 _SERVED = {"shared::cta": "shared", "shared::cluster": "cluster"}
 #: The space of a site: distributed shared memory is shared memory.
 SITE_SPACE = {"cluster": "shared"}
 
 
 def _decode(shape: str) -> tuple[int, str]:
-    """Number of elements and type."""
+    """Return the number of elements and the type."""
     *vector, kind = shape.split(".")
     return int(vector[0][1]) if vector else 1, kind
 

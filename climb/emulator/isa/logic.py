@@ -26,7 +26,7 @@ simple("cnot.b{n}", "u{n}", ("u{n}",), "({0} == 0).astype(uint{n})", n=WIDTHS)
 
 @helper
 def shift_left(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    """a << amount (uint32); zero if the amount reaches the width."""
+    """Return a << amount (uint32); zero if the amount reaches the width."""
     width = 8 * a.itemsize
     moved = a << np.minimum(amount, width - 1).astype(a.dtype)
     return moved if amount.max() < width else np.where(amount < width, moved, a.dtype.type(0))
@@ -34,7 +34,7 @@ def shift_left(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
 
 @helper
 def shift_right(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    """a >> amount (uint32), filled with zeros, or with the sign for signed types."""
+    """Return a >> amount (uint32), filled with zeros, or with the sign for signed types."""
     width = 8 * a.itemsize
     moved = a >> np.minimum(amount, width - 1).astype(a.dtype)
     if a.dtype.kind == "i" or amount.max() < width:
@@ -69,7 +69,7 @@ for _opcode, _kind, _sign, _function in (
 
 @helper
 def population(a: np.ndarray) -> np.ndarray:
-    """The number of set bits, as uint32."""
+    """Count the set bits, as uint32."""
     count = np.zeros(a.shape, np.uint32)
     table = _POPULATION
     for byte in range(a.itemsize):
@@ -82,7 +82,7 @@ _POPULATION = np.array([bin(i).count("1") for i in range(256)], np.uint32)
 
 @helper
 def leading_zeros(a: np.ndarray) -> np.ndarray:
-    """The number of zero bits above the highest set bit, as uint32; zero gives the width."""
+    """Count the zero bits above the highest set bit, as uint32; zero gives the width."""
     width = 8 * a.itemsize
     count = np.zeros(a.shape, np.uint32)
     value = a.copy()
@@ -97,7 +97,7 @@ def leading_zeros(a: np.ndarray) -> np.ndarray:
 
 @helper
 def reverse_bits(a: np.ndarray) -> np.ndarray:
-    """The bits in opposite order."""
+    """Reverse the order of the bits."""
     kind = a.dtype.type
     step, width = 1, 8 * a.itemsize
     while step < width:
@@ -115,7 +115,7 @@ simple("brev.b{n}", "u{n}", ("u{n}",), "reverse_bits({0})", n=("32", "64"))
 
 @helper
 def highest_bit(a: np.ndarray) -> np.ndarray:
-    """The position of the highest set bit, for signed types of the highest that differs from the sign.
+    """Return the position of the highest set bit, for signed types of the highest that differs from the sign.
 
     All bits are set if there is none.
     """
@@ -128,7 +128,7 @@ def highest_bit(a: np.ndarray) -> np.ndarray:
 
 @helper
 def highest_shift(a: np.ndarray) -> np.ndarray:
-    """How far to shift left to bring the highest significant bit to the top; all bits set if there is none."""
+    """Return how far to shift left to bring the highest significant bit to the top; all bits set if there is none."""
     at = highest_bit(a)
     none = np.uint32(0xFFFFFFFF)
     return np.where(at == none, none, np.uint32(8 * a.itemsize - 1) - at)
@@ -209,7 +209,7 @@ def _lop3(emitter: Emitter, instruction: ptx.Instruction) -> None:
 
 @helper
 def funnel(low: np.ndarray, high: np.ndarray, amount: np.ndarray, left: bool, clamp: bool) -> np.ndarray:
-    """The upper (left) or lower 32 bits of high:low shifted by `amount`, which wraps at 32 or clamps to 32."""
+    """Return the upper (left) or lower 32 bits of high:low shifted by `amount`, which wraps at 32 or clamps to 32."""
     by = (np.minimum(amount, 32) if clamp else amount & np.uint32(31)).astype(np.uint64)
     both = (high.astype(np.uint64) << np.uint64(32)) | low
     moved = (both << by) >> np.uint64(32) if left else both >> by
@@ -237,7 +237,7 @@ def permute_bytes(a: np.ndarray, b: np.ndarray, control: np.ndarray) -> np.ndarr
 
 
 simple("prmt.b32", "u32", ("u32", "u32", "u32"), "permute_bytes({0}, {1}, {2})")
-#: The control nibbles, lowest first, that a mode of prmt makes of the lower two bits of its third operand.
+#: The control nibbles, lowest first, that a mode of prmt derives from the lower two bits of its third operand.
 _MODES = {
     "f4e": ("3210", "4321", "5432", "6543"), "b4e": ("5670", "6701", "7012", "0123"),
     "rc8": ("0000", "1111", "2222", "3333"), "ecl": ("3210", "3211", "3222", "3333"),
@@ -281,7 +281,7 @@ simple(
 def find_nth_set(mask: np.ndarray, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """fns: the position of the n-th set bit from `base` on, upwards for a positive offset n, downwards for a negative.
 
-    Offset 0 asks for the bit at `base` itself. All bits set if there is none.
+    Offset 0 means the bit at `base` itself. All bits set if there is none.
     """
     bits = mask[..., None] >> np.arange(32, dtype=np.uint32) & np.uint32(1) != 0
     position, base, offset = np.arange(32), base.astype(np.int64)[..., None], offset.astype(np.int64)[..., None]

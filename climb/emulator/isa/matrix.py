@@ -17,7 +17,7 @@ _GROUP = "wgmma.mma_async."
 
 
 def complete_operands(function: ptx.Function) -> ptx.Function:
-    """Append what matrix instructions leave out to their operands: a mask of all lanes, or, for wgmma.mma_async, the
+    """Append the operands that matrix instructions leave out: a mask of all lanes, or, for wgmma.mma_async, the
     accumulators, which it reads as well as writes."""
     if not any(
         isinstance(item, ptx.Instruction) and item.opcode.startswith((*_WHOLE, _GROUP)) for item in function.body
@@ -34,12 +34,13 @@ def complete_operands(function: ptx.Function) -> ptx.Function:
 
 
 def register_kind(kind: str) -> str:
-    """The type of the registers of a fragment: elements of less than 32 bits are packed, tf32 are untyped."""
+    """Return the type of the registers of a fragment: elements of less than 32 bits are packed, tf32 are untyped."""
     return kind if kind in ("f32", "f64", "s32") else "u32"
 
 
 def read_fragment(emitter: Emitter, operand: ptx.Operand, kind: str) -> str:
-    """An expression for the tuple of a fragment's registers. A fragment of one register may stand without braces."""
+    """Return an expression for the tuple of a fragment's registers. The braces may be absent around a single
+    register."""
     items = operand.items if isinstance(operand, ptx.Vector) else (operand,)
     return f"({''.join(emitter.read(item, register_kind(kind)) + ', ' for item in items)})"
 

@@ -7,7 +7,7 @@ from .emitter import Emitter
 from .registry import special
 from .types import dtype
 
-#: A generic address, or one of the window of the block or of the cluster.
+#: A generic address, or an address in the window of the block or of the cluster.
 OWN = {"window": ("", ".shared", ".shared::cta")}
 ANY = {"window": ("", ".shared", ".shared::cta", ".shared::cluster")}
 ORDER = ("", *(f".{order}.{scope}" for order in ("release", "relaxed") for scope in ("cta", "cluster")))
@@ -16,7 +16,7 @@ NONE = ptx.Register("_")
 
 
 def barrier_site(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, window: str) -> tuple[str, str]:
-    """The site of the mbarrier at `operand`, whose accesses are not counted, and its shared address."""
+    """Return the site of the mbarrier at `operand`, whose accesses are not counted, and its shared address."""
     kept = ptx.Instruction(instruction.opcode, (operand,), instruction.location, instruction.guard, instruction.text)
     site = emitter.site(kept, "shared", "atomic", dtype("u64"), 1)
     emitter.uncounted(site)
@@ -93,7 +93,7 @@ def _pending(emitter: Emitter, instruction: ptx.Instruction) -> None:
     parity=("", ".parity"), order=ACQUIRE, **OWN,
 )  # fmt: skip
 def _wait(emitter: Emitter, instruction: ptx.Instruction, parity: str, window: str, **_: str) -> None:
-    """The time limit of try_wait is a hint: it waits no longer than test_wait."""
+    """Emit a wait. The time limit of try_wait is a hint: it waits no longer than test_wait."""
     target, _, which, *_ = instruction.operands
     site, address = barrier_site(emitter, instruction, _operand(instruction), window)
     value = emitter.read(which, "u32" if parity else "u64")

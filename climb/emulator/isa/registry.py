@@ -1,4 +1,4 @@
-"""The registry of instructions: patterns of opcodes, and the rule that translates what a pattern matches.
+"""The registry of instructions: patterns of opcodes, and the rules that translate the matching opcodes.
 
 A pattern is an opcode with choices in braces: `add{sat}.{t}` with `sat=("", ".sat")` and `t=("s32", "u32")` accepts
 four opcodes and no other. Patterns are kept as written. `lookup` matches them against the opcodes that a program
@@ -26,12 +26,12 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Rule:
-    """How an instruction is translated.
+    """The translation of an instruction.
 
     `emit(emitter, instruction)` writes the code; None writes nothing. `results` and `operands` are PTX types in operand
     order, and the first `writes` operands are destinations. `terminator` ("branch" or "exit") ends a basic block;
-    `gate` (as that of a basic block) is where lanes may have to wait for others. `waits` marks a read with which a
-    loop can wait for another thread. With `ftz`, float32 operands are flushed first; the code flushes its own result.
+    `gate` (like a basic block's) marks where lanes may have to wait for others. `waits` marks a read with which a loop
+    can wait for another thread. With `ftz`, float32 operands are flushed first; the code flushes its own result.
     `carry` tells whether the carry flag is (read, written).
     """
 
@@ -56,19 +56,19 @@ class Pattern:
     build: Callable[[dict[str, str]], Rule]
 
     def match(self, opcode: str) -> dict[str, str] | None:
-        """The value of each choice in `opcode`; None if the pattern does not accept it."""
+        """Return the value of each choice in `opcode`; None if the pattern does not accept it."""
         return next((found for spelling in self.spellings for found in self._read(opcode, spelling, {})), None)
 
     def readings(self, opcode: str) -> list[dict[str, str]]:
-        """Every way to match `opcode`; more than one with equal values only where two spellings coincide."""
+        """Yield every way to match `opcode`; more than one with equal values only if two spellings coincide."""
         return [found for spelling in self.spellings for found in self._read(opcode, spelling, {})]
 
     def expand(self) -> set[str]:
-        """Every opcode that the pattern accepts: for tests, not for translating."""
+        """Yield every opcode that the pattern accepts: for tests, not for translating."""
         return {opcode for spelling in self.spellings for opcode in self._write(spelling)}
 
     def mnemonics(self) -> set[str]:
-        """What stands before the first dot of the opcodes."""
+        """The part of each opcode before its first dot."""
         return {mnemonic for spelling in self.spellings for mnemonic in self._mnemonics(spelling)}
 
     def _read(self, text: str, spelling: tuple[str, ...], chosen: dict[str, str]) -> Iterator[dict[str, str]]:
@@ -105,18 +105,18 @@ _registered: set[tuple] = set()
 
 
 def patterns() -> list[Pattern]:
-    """The registered patterns, each once."""
+    """Return the registered patterns, each once."""
     return list({id(pattern): pattern for each in _patterns.values() for pattern in each}.values())
 
 
 def patterns_of(opcode: str) -> Sequence[Pattern]:
-    """The patterns of the opcode's mnemonic."""
+    """Return the patterns of the opcode's mnemonic."""
     return _patterns.get(opcode.partition(".")[0], ())
 
 
 @functools.cache
 def lookup(opcode: str) -> Rule | None:
-    """The rule for a full opcode; None if no pattern accepts it."""
+    """Return the rule for a full opcode; None if no pattern accepts it."""
     for pattern in patterns_of(opcode):
         chosen = pattern.match(opcode)
         if chosen is not None:
@@ -203,7 +203,7 @@ def helper(function: Callable) -> Callable:
 
 
 def _fill(text: str, chosen: dict[str, str]) -> str:
-    """`text` with the values of choices; the fields {0}, {1}, ... stay."""
+    """Return `text` with the values of choices; the fields {0}, {1}, ... stay."""
     return _FIELD.sub(lambda found: chosen.get(found[1], found[0]), text)
 
 

@@ -16,7 +16,7 @@ SECONDS = ("evict_first", "evict_unchanged")
 
 
 def without_hints(function: ptx.Function) -> ptx.Function:
-    """The function without cache hints, on which no value depends: the modifier and its operand, the policy."""
+    """Return the function without cache hints (the modifier and its operand, the policy), which change no value."""
     if not any(isinstance(item, ptx.Instruction) and HINT in item.opcode for item in function.body):
         return function
 
@@ -38,7 +38,8 @@ def _registers(emitter: Emitter, instruction: ptx.Instruction, how: str) -> None
 
 @special("griddepcontrol.{how}", writes=0, how=("wait", "launch_dependents"))
 def _dependents(emitter: Emitter, instruction: ptx.Instruction, how: str) -> None:
-    """Launches run one after the other; `checks.dependent_launches` finds what depends on that."""
+    """Emit nothing that changes values: launches run one after the other, and `checks.dependent_launches` finds what
+    depends on that."""
     emitter.line(f"{'wait_for' if how == 'wait' else 'start_next'}_launch(G, {emitter.place(instruction)})")
 
 
@@ -48,5 +49,5 @@ def _dependents(emitter: Emitter, instruction: ptx.Instruction, how: str) -> Non
          first=POLICIES, second=SECONDS)  # fmt: skip
 @special("createpolicy.cvt.L2.b64", results=("b64",))
 def _policy(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
-    """A policy is opaque, and no value depends on it."""
+    """Emit a policy, which is opaque and changes no value."""
     emitter.write(instruction.operands[0], "u64", emitter.constant(np.array(1, np.uint64)))

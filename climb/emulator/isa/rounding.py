@@ -19,14 +19,14 @@ _HALF = np.array(1 << 28)
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows."""
+    """Return Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
 
 
 def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Dekker's product: p = a * b rounded, and e with p + e = a * b exactly, if nothing over- or underflows."""
+    """Return Dekker's product: p = a * b rounded, and e with p + e = a * b exactly, if nothing over- or underflows."""
     p = a * b
     split = 134217729.0  # Veltkamp's splitting: 2^27 + 1
     ah = split * a
@@ -38,7 +38,7 @@ def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """s + e rounded to odd: s, or its neighbour on the side of e if s is even and e is not zero."""
+    """Return s + e rounded to odd: s, or its neighbour on the side of e if s is even and e is not zero."""
     bits = s.view(np.int64)
     even = (bits & 1) == 0
     toward = np.where((e > 0) == (s > 0), bits + 1, bits - 1)
@@ -48,7 +48,7 @@ def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
 
 @helper
 def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
-    """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
+    """Return a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
 
     The product is exact in float64. Rounding the float64 sum again to float32 differs from rounding once only where the
     sum lies halfway between two float32 values (low 29 bits 1000...0) or the result is subnormal. Those lanes are
@@ -105,7 +105,7 @@ def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, 
 
 @helper
 def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c in float64, rounded once (Boldo and Melquiond, 2008); with integers for extreme exponents."""
+    """Return a * b + c in float64, rounded once (Boldo and Melquiond, 2008); with integers for extreme exponents."""
     a, b, c = np.broadcast_arrays(a, b, c)
     ph, pl = two_product(a, b)
     th, tl = two_sum(c, pl)
@@ -132,7 +132,7 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def exact_fma(a: float, b: float, c: float) -> float:
-    """a * b + c of finite floats, rounded once to nearest, ties to even."""
+    """Return a * b + c of finite floats, rounded once to nearest, ties to even."""
     (an, ad), (bn, bd), (cn, cd) = (x.as_integer_ratio() for x in (a, b, c))
     top, bottom = an * bn * cd + cn * ad * bd, ad * bd * cd
     if top == 0:
@@ -145,7 +145,7 @@ def exact_fma(a: float, b: float, c: float) -> float:
 
 @helper
 def exact_sign(value: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The exact sign of value - near, where near is the float nearest to value."""
+    """Return the exact sign of value - near, where near is the float nearest to value."""
     if value.dtype.kind == "f":
         wide = near.astype(np.float64)
         return np.sign(np.where(value == wide, 0.0, value - wide))
@@ -230,7 +230,7 @@ def mul64_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
 
 
 def _product_error(a: float, b: float) -> int:
-    """The sign of a * b (exact) minus a * b (rounded)."""
+    """Return the sign of a * b (exact) minus a * b (rounded)."""
     near = a * b
     if near in (float("inf"), float("-inf")):
         return -1 if near > 0 else 1
@@ -257,7 +257,7 @@ def sqrt_directed(a: np.ndarray, mode: str) -> np.ndarray:
 
 
 def _sign(top: int, bottom: int, near: float) -> int:
-    """The sign of top / bottom minus a float; bottom is positive."""
+    """Return the sign of top / bottom minus a float; bottom is positive."""
     if math.isinf(near):
         return -1 if near > 0 else 1
     n, d = near.as_integer_ratio()
@@ -282,7 +282,7 @@ def _root_error(a: float, near: float) -> int:
 
 
 def _exactly(error: Callable[..., int], known: np.ndarray, near: np.ndarray, *values: np.ndarray) -> np.ndarray:
-    """The sign of the exact result minus `near`, by Python's integers, where `known`; 0 elsewhere."""
+    """Return the sign of the exact result minus `near`, by Python's integers, where `known`; 0 elsewhere."""
     sign = np.zeros(near.shape)
     columns = [np.broadcast_to(each, near.shape)[known].tolist() for each in (*values, near)]
     sign[known] = [error(*row) for row in zip(*columns, strict=True)]
@@ -306,7 +306,7 @@ def fma64_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np
 
 
 def _tiny(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Where a nonzero product is added to zero: a result of zero is then an underflow and not exact."""
+    """Return where a nonzero product is added to zero: a result of zero is then an underflow and not exact."""
     return (c == 0) & (a != 0) & (b != 0)
 
 

@@ -4,11 +4,12 @@ PTX ISA, "Video Instructions". The operands are extended by the sign of their ty
 the destination, then combined with c (`.add`, `.min`, `.max`).
 
 No GPU since Maxwell has most of these instructions: ptxas replaces them, and not always by what the ISA says. Of 143
-instructions, an H200 (driver 580.159) computed 33 otherwise. They have a part of a register as their destination, take
-the minimum or maximum of c and a sum or difference, or are vmad with more than a product and a sum. By the machine code
-of ptxas 12.9, five more kinds are other than the ISA says: `.sat` does not clamp a sum or difference that exceeds an
-unsigned result, and clamps what is left of a vshl after 34 bits; a minimum or maximum with c takes a negative result
-for a large unsigned one, the result of vset for a signed one, and cuts that of vshl. All these forms are refused.
+instructions, an H200 (driver 580.159) computed 33 differently. They have a part of a register as their destination,
+take the minimum or maximum of c and a sum or difference, or are vmad with more than a product and a sum. According to
+the machine code of ptxas 12.9, five more kinds differ from the ISA: `.sat` does not clamp a sum or difference that
+exceeds an unsigned result, and clamps what is left of a vshl after 34 bits; a minimum or maximum with c takes a
+negative result for a large unsigned one, the result of vset for a signed one, and cuts that of vshl. All these forms
+are refused.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SECOND = {"add": np.add, "min": np.minimum, "max": np.maximum}
 
 @helper
 def video_part(word: np.ndarray, selector: str, signed: bool) -> np.ndarray:
-    """A part of uint32 words, extended to int64."""
+    """Return a part of uint32 words, extended to int64."""
     start, bits = PARTS[selector]
     found = word.astype(np.int64) >> start & (1 << bits) - 1
     return found - ((found >> bits - 1) << bits) if signed else found
@@ -52,7 +53,7 @@ def video_part(word: np.ndarray, selector: str, signed: bool) -> np.ndarray:
 def scalar_video(
     name: str, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, signed: bool, sat: bool, second: str
 ) -> np.ndarray:
-    """The operation on int64 values, then `.sat`, then `second` with c."""
+    """Apply the operation on int64 values, then `.sat`, then `second` with c."""
     value = _OPERATIONS[name](a, b).astype(np.int64)
     if sat:
         low, high = (-(1 << 31), (1 << 31) - 1) if signed else (0, (1 << 32) - 1)
@@ -76,14 +77,14 @@ def _source(emitter: Emitter, operand: ptx.Operand, signed: bool) -> str:
 
 
 def _range(operand: ptx.Operand, signed: bool) -> tuple[int, int]:
-    """The least and the greatest value of a source."""
+    """Return the least and the greatest value of a source."""
     bits = PARTS[_selected(operand)[1]][1]
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def _unlike(name: str, first: ptx.Operand, other: ptx.Operand, signs: tuple[str, str, str], sat: str, second: str,
             ) -> bool:  # fmt: skip
-    """Whether ptxas compiles an instruction to something other than the ISA says."""
+    """Return whether ptxas compiles an instruction to something other than the ISA says."""
     bound = second in (".min", ".max")
     (low, high), (least, most) = _range(first, signs[1] == "s"), _range(other, signs[2] == "s")
     if name in ("add", "sub", "absdiff"):
@@ -133,7 +134,7 @@ def _set(emitter: Emitter, instruction: ptx.Instruction, **choices: str) -> None
 
 @helper
 def video_multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The low 32 bits of a * b + c."""
+    """Return the low 32 bits of a * b + c."""
     return (a * b + c & 0xFFFFFFFF).astype(np.uint32)
 
 

@@ -9,7 +9,7 @@ from .registry import special
 
 
 def selectors(kind: str, depth: int) -> int:
-    """How many values the sparsity selector has for elements of a type and an extent of k."""
+    """Return how many values the sparsity selector has for elements of a type and an extent of k."""
     lanes = depth * (2 if kind == "tf32" else 1) // 16  # of a group of four, with 32 bits for 8 of k in two rows
     return 4 // lanes
 

@@ -48,7 +48,7 @@ _KINDS = (
 
 @functools.cache
 def canonical(opcode: str) -> str:
-    """The order in which the emulator has the modifiers of an opcode; `opcode` itself if it has none for them."""
+    """Return an opcode with its modifiers in the emulator's order; `opcode` itself if it has none for them."""
     if lookup(opcode) is not None:
         return opcode
     plain = opcode.replace(".weak", "", 1) if opcode.startswith(("ld.", "st.")) else opcode  # weak is what they are
@@ -64,7 +64,7 @@ def _name(opcode: str) -> str:
 
 
 def respell(function: ptx.Function) -> ptx.Function:
-    """The function with the emulator's order of modifiers in each instruction."""
+    """Return the function with the emulator's order of modifiers in each instruction."""
     body = [_respelled(item) if isinstance(item, ptx.Instruction) else item for item in function.body]
     return (
         function
@@ -81,10 +81,10 @@ def _respelled(instruction: ptx.Instruction) -> ptx.Instruction:
 
 
 def _arranged(pattern: Pattern, name: str, left: tuple[str, ...]) -> Iterator[str]:
-    """The opcodes of a pattern that consist of a name and of these modifiers."""
+    """Yield the opcodes of a pattern that consist of a name and of these modifiers."""
 
     def follow(pieces: tuple[str, ...], field: bool, pending: str, left: tuple, chosen: dict, done: str) -> Iterator:
-        """`pending` begins the text that the `pieces` of a spelling have to match; `left` are yet to be placed."""
+        """Follow a spelling: `pending` begins the text that its `pieces` have to match; `left` are yet to be placed."""
         if not pieces:
             if not pending and not left:
                 yield done
@@ -101,7 +101,7 @@ def _arranged(pattern: Pattern, name: str, left: tuple[str, ...]) -> Iterator[st
 
 
 def _matched(value: str, pending: str, left: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What remains of the pending text, and of the modifiers, when a value has been matched."""
+    """Yield the remaining pending text and modifiers after a value has been matched."""
     if len(pending) >= len(value):
         if pending.startswith(value):
             yield pending[len(value) :], left
@@ -113,7 +113,7 @@ def _matched(value: str, pending: str, left: tuple[str, ...]) -> Iterator[tuple[
 
 
 def _next(left: tuple[str, ...]) -> Iterator[int]:
-    """The modifiers that may come next: any but those of a kind of which an earlier one is left."""
+    """Yield the indices of modifiers that may come next: a modifier must follow the earlier ones of its own kind."""
     seen: set[object] = set()
     for index, one in enumerate(left):
         kind = next((each for each in _KINDS if each.fullmatch(one)), one)

@@ -12,12 +12,12 @@ GEOMETRIES = {"1d": ("x",), "2d": ("y", "x"), "3d": ("z", "y", "x"), "a1d": ("la
 UPDATES = ("add", "min", "max", "and", "or")
 MODES = ("trap", "clamp", "zero")
 _WIDTHS = ("b8", "b16", "b32", "b64")
-#: How PTX orders the coordinates of each geometry; a fourth one is padding.
+#: PTX's order of the coordinates of each geometry; a fourth one is padding.
 _ORDER = {"1d": ("x",), "2d": ("x", "y"), "3d": ("x", "y", "z"), "a1d": ("layer", "x"), "a2d": ("layer", "x", "y")}
 
 
 def _place(emitter: Emitter, instruction: ptx.Instruction, geometry: str) -> str:
-    """The surface object and the coordinates, outermost first, as arguments."""
+    """Return the surface object and the coordinates, outermost first, as arguments."""
     address = next(operand for operand in instruction.operands if isinstance(operand, ptx.Address))
     if len(address.extra) != 1 or not isinstance(address.base, ptx.Register) or address.offset:
         emitter.refuse("only surface objects are supported")

@@ -18,7 +18,7 @@ _MBARRIER = ".mbarrier::complete_tx::bytes"
 
 
 def _map(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, action: str) -> tuple[str, str]:
-    """The site of a copy, in global memory, and the generic address of its tensor map."""
+    """Return the site of a copy, in global memory, and the generic address of its tensor map."""
     site = emitter.site(replace(instruction, operands=(operand,)), "", action, dtype("u32"), 1)
     emitter.uncounted(site)  # the copy engine has counters of its own
     address = emitter.address(operand, "")
@@ -37,7 +37,7 @@ def _coordinates(emitter: Emitter, operand: ptx.Address, count: str) -> str:
 
 
 def _offsets(emitter: Emitter, operand: object, count: int) -> str:
-    """The offsets of im2col mode, as in {w, h}."""
+    """Return the offsets of im2col mode, as in {w, h}."""
     if not isinstance(operand, ptx.Vector) or len(operand.items) != count:
         emitter.refuse(f"im2col mode needs a vector of {count} offsets")
     return f"({''.join(emitter.read(item, 'u16') + ', ' for item in operand.items)})"

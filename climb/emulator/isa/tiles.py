@@ -21,7 +21,8 @@ def _sizes(shape: str) -> tuple[int, int, int]:
 
 
 def _registers(matrix: str, shape: str, kind: str) -> int:
-    """The registers that PTX has for a fragment. Those of a and b of f16 repeat where a fragment needs fewer than 8."""
+    """Return the registers that PTX has for a fragment. Those of a and b of f16 repeat if a fragment needs fewer than
+    8."""
     m, n, k = _sizes(shape)
     if matrix in "ab":
         if kind == "f16":
@@ -33,7 +34,7 @@ def _registers(matrix: str, shape: str, kind: str) -> int:
 
 def _site(emitter: Emitter, instruction: ptx.Instruction, action: str, matrix: str, shape: str, layout: str, space: str,
           kind: str) -> str:  # fmt: skip
-    """The accesses that ptxas makes for sm_90; see `runtime.tensor_cores.tiles`."""
+    """Return the sites of the accesses that ptxas makes for sm_90; see `runtime.tensor_cores.tiles`."""
     m, n, _ = _sizes(shape)
     element, count = dtype("u32"), 1
     if matrix in "cd":
@@ -56,7 +57,7 @@ def _arguments(
     emitter: Emitter, instruction: ptx.Instruction, action: str, matrix: str, layout: str, shape: str, space: str,
     kind: str,
 ) -> str:  # fmt: skip
-    """The arguments of a load or store: the site, what it moves, and where."""
+    """Return the arguments of a load or store: the site, the registers or values, and the place."""
     space = space.removeprefix(".").removesuffix("::cta")
     address = next(each for each in instruction.operands if isinstance(each, ptx.Address))
     site = _site(emitter, instruction, action, matrix, shape, layout, space, kind)
@@ -105,7 +106,7 @@ _transfers(("m8n8k128",), ("b1",), ("s32",), ("row",), ("col",))
 def _multiply(
     emitter: Emitter, instruction: ptx.Instruction, shape: str, d: str, c: str, t: str = "f16", rest: str = "", **_: str
 ) -> None:
-    """Multiply fragments, in which the layouts of the matrices no longer show."""
+    """Multiply fragments; the layouts of the matrices no longer matter."""
     form = f"{shape}.{d}.{t}.{t}.{c}.wmma{rest}"
     write_product(emitter, instruction, form, (d, t, t, c), _registers("d", shape, d))
 

@@ -21,15 +21,15 @@ WIDTHS = ("16", "32", "64")
 
 
 def size(kind: str) -> int:
-    """Bytes of a PTX type; a predicate takes one byte in the emulator."""
+    """Return the bytes of a PTX type; a predicate takes one byte in the emulator."""
     return np.dtype(DTYPES[kind]).itemsize
 
 
 def dtype(kind: str) -> np.dtype:
-    """The NumPy dtype that holds a PTX type."""
+    """Return the NumPy dtype that holds a PTX type."""
     return np.dtype(DTYPES[kind])
 
 
 def open_kind(kind: str) -> bool:
-    """Whether the type leaves the dtype to the destination (`i32`: any integer, `b32`: any 32 bits)."""
+    """Return whether the type leaves the dtype to the destination (`i32`: any integer, `b32`: any 32 bits)."""
     return kind[0] in "ib"

@@ -14,12 +14,12 @@ from .registry import helper, simple, special
 
 
 def split(word: np.ndarray, bits: int, signed: bool) -> list[np.ndarray]:
-    """The parts of uint32 words as int64, the lowest first."""
+    """Return the parts of uint32 words as int64, the lowest first."""
     return [part(word, start, bits, signed) for start in range(0, 32, bits)]
 
 
 def joined(parts: list[np.ndarray], bits: int) -> np.ndarray:
-    """The low bits of each part, as uint32 words."""
+    """Join the low bits of each part, as uint32 words."""
     out = np.zeros((1, 1), np.int64)
     for number, one in enumerate(parts):
         out = out | (one & (1 << bits) - 1) << bits * number
@@ -92,7 +92,7 @@ def video(
 
 
 def _chosen(operand: ptx.Operand, default: str) -> tuple[ptx.Operand, tuple[int, ...]]:
-    """The register of an operand, and the parts that its selector names, the lowest first: `.b3210`, `.h10`."""
+    """Return the register of an operand, and the parts that its selector names, the lowest first: `.b3210`, `.h10`."""
     register, selector = (operand.register, operand.selector) if isinstance(operand, ptx.Part) else (operand, "")
     return register, tuple(int(digit) for digit in reversed(selector[1:] or default))
 

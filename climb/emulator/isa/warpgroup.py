@@ -25,7 +25,7 @@ def _constant(emitter: Emitter, operand: ptx.Operand, choices: tuple[int, ...], 
 def _multiply(
     emitter: Emitter, instruction: ptx.Instruction, n: str, k: str, d: str, a: str, b: str, sat: str = "", sp: str = ""
 ) -> None:
-    """D = A B + D, or A B where the predicate scale-d is false."""
+    """Emit D = A B + D, or A B where the predicate scale-d is false."""
     target, left, right, *rest = instruction.operands[:-1]  # the last one repeats d, which is read too
     sparse = ""
     if sp:
@@ -88,7 +88,7 @@ _register(_INTEGER_COLUMNS, 32, ("s32",), ("s8", "u8"), ("s8", "u8"), ("", ".sat
 
 @special("wgmma.fence.sync.aligned", writes=0, gate="warp")
 def _fence(emitter: Emitter, instruction: ptx.Instruction) -> None:
-    """Order the accesses to registers before it; `translation.product_registers` checks that one is there."""
+    """Order the accesses to registers before it; `translation.product_registers` checks that a fence is there."""
 
 
 @special("wgmma.commit_group.sync.aligned", writes=0, gate="warp")

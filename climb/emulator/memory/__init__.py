@@ -1,1 +1,1 @@
-"""Memory of the emulated device: allocations, and where the variables of a kernel lie."""
+"""Memory of the emulated device: allocations, and the addresses of a kernel's variables."""

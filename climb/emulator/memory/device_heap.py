@@ -1,9 +1,9 @@
-"""The heap of the device: what `malloc` and `new` in a kernel allocate, and `free` and `delete` free.
+"""The heap of the device: `malloc` and `new` in a kernel allocate from it, `free` and `delete` return blocks.
 
 Blocks lie in arenas, which are ordinary allocations of device memory. Addresses are aligned to 16 bytes and never
-reused, and gaps follow each block, so that overruns and uses of freed blocks meet no other block. The bytes of live
-blocks count towards the limit of the heap. How much a GPU's allocator adds to each block is not documented; here it is
-`HEADER` bytes.
+reused, and gaps follow each block, so that overruns and uses of freed blocks hit no other block. The bytes of live
+blocks count towards the limit of the heap. The bytes that a GPU's allocator adds to each block are not documented; here
+they are `HEADER` bytes.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Blocks:
     freed: np.ndarray
 
     def find(self, address: np.ndarray) -> np.ndarray:
-        """The index of the last block that starts at or before each address; -1 if there is none."""
+        """Return the index of the last block that starts at or before each address; -1 if there is none."""
         return np.searchsorted(self.starts, address, side="right") - 1
 
     def add(self, starts: np.ndarray, sizes: np.ndarray, made: int) -> Blocks:
-        """With further blocks, which lie behind the others."""
+        """Return the blocks with further blocks, which lie behind the others."""
         new = (starts, sizes, np.full(starts.size, made), np.full(starts.size, LIVE))
         old = (self.starts, self.sizes, self.made, self.freed)
         return Blocks(*(np.concatenate(both) for both in zip(old, new, strict=True)))
 
     def free(self, which: np.ndarray, event: int) -> Blocks:
-        """With the blocks of these indices freed."""
+        """Return the blocks with the blocks of these indices freed."""
         freed = self.freed.copy()
         freed[which] = event
         return replace(self, freed=freed)
@@ -77,7 +77,7 @@ class DeviceHeap:
         self._arena, self._used = -1, 0
 
     def allocate(self, nbytes: np.ndarray, event: int) -> np.ndarray:
-        """The addresses of new blocks, int64 (n,), also of blocks of 0 bytes; 0 where the limit is reached."""
+        """Return the addresses of new blocks, int64 (n,), also of blocks of 0 bytes; 0 where the limit is reached."""
         sizes = np.maximum(nbytes, 0).astype(np.int64)
         cost = -(-sizes // ALIGN) * ALIGN + HEADER
         wanted = cost <= self.memory.heap_bytes
@@ -104,14 +104,14 @@ class DeviceHeap:
         self.blocks = self.blocks.free(which, event)
 
     def outside(self, address: np.ndarray, width: int) -> np.ndarray:
-        """bool, the shape of `address`: where `width` bytes are not within one live block."""
+        """Return where `width` bytes are not within one live block: bool, the shape of `address`."""
         blocks = self.blocks
         at = np.maximum(blocks.find(address), 0)
         inside = (address >= blocks.starts[at]) & (address + width <= blocks.starts[at] + blocks.sizes[at])
         return ~inside | (blocks.freed[at] != LIVE)
 
     def snapshot(self) -> Snapshot:
-        """The state of the heap now."""
+        """Return the current state of the heap."""
         return Snapshot(self.blocks, self._arena, self._used, self.live_bytes)
 
     def restore(self, then: Snapshot) -> None:
@@ -124,7 +124,7 @@ class DeviceHeap:
         self._arena, self._used = then.arena, then.used
 
     def _room(self, nbytes: int) -> int:
-        """The address of `nbytes` unused bytes in one arena."""
+        """Return the address of `nbytes` unused bytes in one arena."""
         while self._arena < 0 or self._used + nbytes > self._arenas[self._arena].nbytes:
             self._arena, self._used = self._arena + 1, 0
             if self._arena == len(self._arenas):

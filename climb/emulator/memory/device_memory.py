@@ -32,13 +32,13 @@ class Heap(Protocol):
     """The heap of the device; see `device_heap`."""
 
     def allocate(self, nbytes: np.ndarray, event: int) -> np.ndarray:
-        """The addresses of new blocks."""
+        """Return the addresses of new blocks."""
 
     def free(self, which: np.ndarray, event: int) -> None:
         """Free live blocks."""
 
     def outside(self, address: np.ndarray, width: int) -> np.ndarray:
-        """Where an access is not within one live block."""
+        """Return where an access is not within one live block: bool."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Allocation:
         return self.address + self.nbytes
 
     def view(self, dtype: np.dtype) -> np.ndarray:
-        """The data as elements of `dtype`; whole elements only."""
+        """Return the data as elements of `dtype`; whole elements only."""
         found = self._views.get(dtype)
         if found is None:
             whole = self.nbytes // dtype.itemsize * dtype.itemsize
@@ -73,12 +73,12 @@ class Allocation:
 
 
 def windows(data: np.ndarray, width: int, count: int) -> np.ndarray:
-    """The ranges of `count` elements of `width` bytes that begin at each element of `data`, uint8, as void."""
+    """Return the ranges of `count` elements of `width` bytes that begin at each element of `data`, uint8, as void."""
     return np.ndarray((max(data.size // width - count + 1, 0),), f"V{count * width}", data, 0, (width,))
 
 
 def buffer(nbytes: int) -> np.ndarray:
-    """Zeroed uint8 (nbytes,), aligned to 16 bytes."""
+    """Return zeroed uint8 (nbytes,), aligned to 16 bytes."""
     raw = np.zeros(nbytes + 16, np.uint8)
     start = -raw.ctypes.data % 16
     return raw[start : start + nbytes]
@@ -99,7 +99,7 @@ class DeviceMemory:
         self._allocations: list[Allocation] = []
 
     def allocate(self, nbytes: int, name: str = "", initialised: bool = True) -> Allocation:
-        """A new zeroed allocation. Unless it is `initialised`, reading a byte that nothing has written is an error.
+        """Allocate zeroed memory. Unless it is `initialised`, reading a byte that nothing has written is an error.
 
         Raises ValueError for a negative size.
         """
@@ -132,7 +132,7 @@ class DeviceMemory:
         return self._allocations[max(index, 0) : index + 2]
 
     def find(self, address: int, nbytes: int = 1) -> Allocation | None:
-        """The live allocation that holds `nbytes` bytes at `address`, or None."""
+        """Return the live allocation that holds `nbytes` bytes at `address`, or None."""
         for one in self._near(address):
             if not one.freed and one.address <= address and address + nbytes <= one.end:
                 return one
@@ -143,12 +143,12 @@ class DeviceMemory:
         return [one for one in self._allocations if not one.freed]
 
     def nearest(self, address: int) -> Allocation | None:
-        """The allocation, live or freed, that is closest to `address`; None if there is none."""
+        """Return the allocation, live or freed, that is closest to `address`; None if there is none."""
         return min(self._near(address), key=lambda one: distance(one, address), default=None)
 
 
 def holding(allocations: Iterable[Allocation]) -> DeviceMemory:
-    """A memory of existing allocations."""
+    """Return a memory of existing allocations."""
     out = DeviceMemory()
     out._allocations = sorted(allocations, key=lambda one: one.address)
     out._starts = [one.address for one in out._allocations]
@@ -156,5 +156,5 @@ def holding(allocations: Iterable[Allocation]) -> DeviceMemory:
 
 
 def distance(allocation: Allocation, address: int) -> int:
-    """Bytes from the allocation to `address`; 0 inside."""
+    """Return the bytes from the allocation to `address`; 0 inside."""
     return max(allocation.address - address, address - allocation.end + 1, 0)

@@ -1,5 +1,5 @@
-"""What batches of a launch do to global memory: recorded in each process that runs some of them, to find out afterwards
-whether one has read what another has changed.
+"""The accesses of batches to global memory, recorded in each process that runs some of them, to find out afterwards
+whether one batch has read what another has changed.
 
 Stores and atomics are recorded exactly. Each load counts as one interval, from the lowest to the highest address of its
 lanes, which costs next to nothing; loads of the allocations that are `followed` are recorded exactly too.
@@ -32,7 +32,7 @@ class TooManyUpdates(Exception):
 
 
 class Update(NamedTuple):
-    """Atomics whose results nothing reads, to be executed later: the arguments of `runtime.atomics.apply`, for elements
+    """Atomics whose results are not read, to be executed later: the arguments of `runtime.atomics.apply`, for elements
     of an allocation."""
 
     address: int
@@ -61,7 +61,7 @@ class Footprint:
         self._kept = 0
 
     def __getstate__(self) -> dict[str, object]:
-        """The state for another process, with eight marks to a byte."""
+        """Return the state for another process, with eight marks to a byte."""
         packed = {
             name: {key: (mask.size, np.packbits(mask)) for key, mask in getattr(self, name).items()} for name in _MARKS
         }
@@ -76,7 +76,7 @@ class Footprint:
             self.updates = [Update(*map(_with_own_dtype, update)) for update in self.updates]
 
     def load(self, allocation: Allocation, lowest: int, end: int) -> bool:
-        """A load between two addresses. Returns whether its elements have to be recorded instead."""
+        """Record a load between two addresses. Returns whether its elements have to be recorded instead."""
         if allocation.address in self.followed:
             return True
         known = self.reads.setdefault(allocation.address, set())
@@ -88,22 +88,22 @@ class Footprint:
         return False
 
     def load_elements(self, allocation: Allocation, index: np.ndarray, nbytes: int) -> None:
-        """A load of elements of `nbytes` bytes of an allocation."""
+        """Record a load of elements of `nbytes` bytes of an allocation."""
         if allocation.address in self.followed:
             _marked(self.loads, allocation, nbytes)[index] = 1
         elif index.size:
             self.load(allocation, *(allocation.address + nbytes * int(at) for at in (index.min(), index.max() + 1)))
 
     def store(self, allocation: Allocation, index: np.ndarray, nbytes: int) -> None:
-        """A store to elements of `nbytes` bytes."""
+        """Record a store to elements of `nbytes` bytes."""
         _marked(self.stores, allocation, nbytes)[index] = 1
 
     def store_rows(self, allocation: Allocation, first: np.ndarray, nbytes: int) -> None:
-        """A store by whole warps, each to the elements of `nbytes` bytes that follow one of `first`."""
+        """Record a store by whole warps, each to the elements of `nbytes` bytes that follow one of `first`."""
         windows(_marked(self.stores, allocation, nbytes), 1, ROW)[first] = _ROW_OF_MARKS
 
     def atomic(self, allocation: Allocation, update: Update) -> bool:
-        """An atomic; whether to execute it now. Raises TooManyUpdates."""
+        """Record an atomic; return whether to execute it now. Raises TooManyUpdates."""
         _marked(self.atomics, allocation, update.element.itemsize)[update.index] = 1
         if self.updates is None:
             return True
@@ -115,7 +115,7 @@ class Footprint:
 
 
 def _with_own_dtype(value: object) -> object:
-    """An unpickled value, with a dtype that NumPy recognises by identity: only then are some functions fast."""
+    """Return an unpickled value with a dtype that NumPy recognises by identity: only then are some functions fast."""
     if isinstance(value, np.dtype):
         return np.dtype(value.str)
     return value.view(np.dtype(value.dtype.str)) if isinstance(value, np.ndarray) else value
@@ -129,9 +129,9 @@ def _marked(marks: Marks, allocation: Allocation, nbytes: int) -> np.ndarray:
 
 
 def take_over(allocation: Allocation, nbytes: int, mask: np.ndarray, data: np.ndarray) -> None:
-    """Change the marked elements of `nbytes` bytes to what they are in `data`, uint8, other contents of the allocation.
+    """Change the marked elements of `nbytes` bytes to those in `data`, uint8, other contents of the allocation.
 
-    At least one is marked.
+    At least one element is marked.
     """
     marks = mask.view(np.bool_)
     chosen = slice(int(marks.argmax()), marks.size - int(marks[::-1].argmax()))
@@ -151,12 +151,12 @@ def note_written(update: Update, allocation: Allocation) -> None:
 
 
 def _bytes_of(allocation: Allocation, nbytes: int) -> np.ndarray:
-    """`allocation.written` by elements of `nbytes` bytes."""
+    """Return `allocation.written` by elements of `nbytes` bytes."""
     return allocation.written[: allocation.nbytes // nbytes * nbytes].reshape(-1, nbytes)
 
 
 def read_and_changed(reads: Intervals, *marks: Marks) -> set[int]:
-    """The addresses of the allocations in which an interval contains a marked element."""
+    """Return the addresses of the allocations in which an interval contains a marked element."""
     found = set()
     for (address, nbytes), mask in (item for each in marks for item in each.items()):
         if any(mask[low // nbytes : -(-end // nbytes)].any() for low, end in reads.get(address, ())):
@@ -165,7 +165,7 @@ def read_and_changed(reads: Intervals, *marks: Marks) -> set[int]:
 
 
 def overlap(one: Marks, *others: Marks) -> bool:
-    """Whether a byte is marked in `one` and in another."""
+    """Return whether `one` and another have a marked byte in common."""
     for (there, width), other in (item for each in others for item in each.items()):
         for (address, nbytes), mask in one.items():
             if address == there:

@@ -1,4 +1,4 @@
-"""Where the variables of a kernel lie: shared, local, global and constant variables, and parameters.
+"""The addresses of a kernel's variables: shared, local, global and constant variables, and parameters.
 
 Shared variables are separated by gaps, and so are local ones, so that an access past the end of one variable does not
 land in the next; on a GPU they touch. A gap is a multiple of the distance after which banks repeat, so bank conflicts
@@ -35,12 +35,13 @@ class Extents:
         return np.array(self.starts), np.array(self.ends)
 
     def contains(self, lowest: int, highest: int, width: int) -> bool:
-        """Whether accesses of `width` bytes between the addresses `lowest` and `highest` stay in one variable."""
+        """Return whether accesses of `width` bytes between the addresses `lowest` and `highest` stay in one
+        variable."""
         at = bisect_right(self.starts, lowest) - 1
         return at >= 0 and highest + width <= self.ends[at]
 
     def outside(self, address: np.ndarray, width: int) -> np.ndarray:
-        """bool, the shape of `address`: where an access of `width` bytes is not within one variable."""
+        """Return where an access of `width` bytes is not within one variable: bool, the shape of `address`."""
         if not self.starts:
             return np.ones(address.shape, np.bool_)
         starts, ends = self._arrays
@@ -48,13 +49,13 @@ class Extents:
         return (at < 0) | (address + width > ends[np.maximum(at, 0)])
 
     def nearest(self, address: int) -> int:
-        """The index of the variable that holds the address; in a gap, of the variable before it."""
+        """Return the index of the variable that holds the address; in a gap, of the variable before it."""
         return max(bisect_right(self.starts, address) - 1, 0)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the kernel's variables are: `addresses` maps names to (space, address in it).
+    """The places of the kernel's variables: `addresses` maps names to (space, address in it).
 
     `parameters` holds byte offsets in the packed arguments. Parameters have addresses too, for kernels that index
     them: `param_span` bytes, gaps included. `shared_span` and `local_bytes` include gaps, `shared_bytes` does not.
@@ -74,12 +75,14 @@ class Layout:
     symbols: frozenset[str]
 
     def relocated(self, base: int) -> Layout:
-        """The layout for a module that is loaded at `base`, made from one whose symbols are relative to the module."""
+        """Return the layout for a module that is loaded at `base`, made from one whose symbols are relative to the
+        module."""
         moved = {name: (space, at + base) for name, (space, at) in self.addresses.items() if name in self.symbols}
         return replace(self, addresses=self.addresses | moved)
 
     def extents(self, space: str, dynamic_bytes: int = 0) -> Extents:
-        """The variables of `space` ("shared", "local" or "param"), with `dynamic_bytes` of dynamic shared memory."""
+        """Return the variables of `space` ("shared", "local" or "param"), with `dynamic_bytes` of dynamic shared
+        memory."""
         found = sorted((at, at + self.sizes[name], name) for name, (where, at) in self.addresses.items()
                        if where == space and name in self.sizes)  # fmt: skip
         if space == "shared" and self.dynamic:
@@ -89,7 +92,7 @@ class Layout:
 
 def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: Mapping[str, int],
             spaces: Mapping[str, str]) -> Layout:  # fmt: skip
-    """The layout of a kernel.
+    """Lay out the variables of a kernel.
 
     `variables` are the module's; `symbols` maps those in global and constant memory to their addresses, `spaces` each
     name to its space.
@@ -120,7 +123,7 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
         sizes[variable.name] = variable.nbytes
         span[space] = at + variable.nbytes
     if any(operand.name.startswith(RESERVED) for operand in _registers(function)):
-        # The system's part of shared memory, in which tiles of more than a warp have their barriers.
+        # The system's part of shared memory, where tiles of more than a warp have their barriers.
         at = _aligned(span["shared"], GAPS["shared"]) + GAPS["shared"] * bool(span["shared"])
         addresses[RESERVED], sizes[RESERVED] = ("shared", at), RESERVED_BYTES
         span["shared"] = at + RESERVED_BYTES
@@ -153,7 +156,7 @@ def _aligned(value: int, to: int) -> int:
 
 
 def _registers(function: ptx.Function) -> Iterator[ptx.Register]:
-    """The registers that are read as they are, among them special ones."""
+    """Return the registers that are read as they are, among them special ones."""
     for item in function.body:
         if isinstance(item, ptx.Instruction) and item.opcode.startswith("mov."):
             yield from (operand for operand in item.operands[1:] if isinstance(operand, ptx.Register))

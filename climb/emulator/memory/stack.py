@@ -1,7 +1,7 @@
 """The stack of each thread: saved registers of recursive functions, and variables that are allocated while it runs.
 
 On a GPU both lie in local memory, in the stack whose size is a limit of the device (cudaLimitStackSize). Here the
-registers have a place of their own; variables follow the kernel's other local variables, with gaps between them.
+registers are kept separately; variables follow the kernel's other local variables, with gaps between them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Stack:
         self._depth[lane] = depth + len(values)
 
     def pop(self, lane: np.ndarray, count: int, nbytes: int) -> list[np.ndarray]:
-        """The `count` values that were saved last, each uint64 (n,)."""
+        """Return the `count` values that were saved last, each uint64 (n,)."""
         self.calls[lane] -= 1
         self.used[lane] -= nbytes
         depth = self._depth[lane] = self._depth[lane] - count
         return [self._slots[depth + number, lane] for number in range(count)]
 
     def allocate(self, lane: np.ndarray, nbytes: np.ndarray, align: int) -> np.ndarray:
-        """The local addresses, int64 (n,), of new variables of `nbytes` (n,) bytes."""
+        """Return the local addresses, int64 (n,), of new variables of `nbytes` (n,) bytes."""
         align = max(align, 16)
         address = -(-self.top[lane] // align) * align
         self.top[lane] = address + -(-nbytes // 16) * 16 + GAPS["local"]
@@ -62,7 +62,7 @@ class Stack:
         return address
 
     def restore(self, lane: np.ndarray, top: np.ndarray) -> None:
-        """Free what was allocated since the top of the stack was `top`, (n,)."""
+        """Free the variables allocated since the top of the stack was `top`, (n,)."""
         left = self.top[lane] - top
         ended = self._bytes(lane, top, left)
         self.used[lane] -= np.where(ended, self.live[lane], 0).sum(axis=1, dtype=np.int64)
@@ -70,7 +70,7 @@ class Stack:
         self.top[lane] = top
 
     def holds(self, lane: np.ndarray, address: np.ndarray, width: int) -> np.ndarray:
-        """bool (n,): where `width` bytes at local addresses (n,) are bytes of variables."""
+        """Return where `width` bytes at local addresses (n,) are bytes of variables: bool (n,)."""
         offset = address - self.start
         inside = (offset >= 0) & (offset + width <= self.live.shape[1])
         offset = np.where(inside, offset, 0)
@@ -89,5 +89,5 @@ class Stack:
 
 
 def lane_count(stack: Stack) -> int:
-    """The number of threads with a stack."""
+    """Return the number of threads with a stack."""
     return stack.top.size

@@ -27,8 +27,8 @@ SIZES = {
 ROUNDED = ("float32_ftz", "tfloat32", "tfloat32_ftz")
 SWIZZLES = (0, 32, 64, 128)  # bytes; the index is the number in CUtensorMapSwizzle
 L2_PROMOTIONS = (0, 64, 128, 256)
-#: The bytes that a box may have: the shared memory of a block. The driver refuses 256 x 256 floats; where it draws the
-#: line was not tried.
+#: The largest bytes of a box: the shared memory of a block. The driver refuses 256 x 256 floats; its exact limit was
+#: not tested.
 MAX_BOX = 227 * 1024
 _MAGIC = b"climb TM"
 _FORM = "<8s5BQ5Q4Q5H5B6h2H"
@@ -39,12 +39,12 @@ _SPAN = struct.calcsize(_FORM)
 
 
 class TensorMapError(ValueError):
-    """A tensor map that the driver refuses; the message names the argument and what it may be."""
+    """A tensor map that the driver refuses; the message names the argument and its allowed values."""
 
 
 @dataclass(frozen=True)
 class Im2col:
-    """What a copy in im2col mode moves: `channels` of each of `pixels` pixels, one after the other in a bounding box.
+    """The box of a copy in im2col mode: `channels` of each of `pixels` pixels, one after the other in a bounding box.
 
     The innermost dimension of the tensor holds the channels of a pixel, the outermost numbers the images. Between them,
     the bounding box reaches from `lower` to the size of the dimension plus `upper`, exclusive; W, H, D in this order.
@@ -62,10 +62,10 @@ class TensorMap:
 
     `address`: of the first element. `dims`: elements along each dimension. `strides`: bytes between neighbours along
     each dimension but the innermost, whose elements touch. `box`: elements that a copy spans along each dimension.
-    `element_strides`: along each dimension, every how many elements of the box one is copied (the innermost is always
-    1). `swizzle`: bytes over which 16-byte chunks are permuted in shared memory, or 0. `nan_fill`: elements outside
-    the tensor are read as NaN instead of zero. `l2_promotion` changes no value. A tensor map for copies in im2col
-    mode has `im2col` and no `box`; `element_strides` are then the steps from pixel to pixel.
+    `element_strides`: along each dimension, the distance between copied elements of the box (the innermost is always
+    1). `swizzle`: bytes over which 16-byte chunks are permuted in shared memory, or 0. `nan_fill`: elements outside the
+    tensor are read as NaN instead of zero. `l2_promotion` changes no value. A tensor map for copies in im2col mode has
+    `im2col` and no `box`; `element_strides` are then the steps from pixel to pixel.
     """
 
     dtype: str
@@ -173,13 +173,14 @@ def _check_im2col(one: TensorMap, how: Im2col) -> None:
 
 
 def encode(one: TensorMap) -> bytes:
-    """The 128 bytes of a tensor map. Raises TensorMapError."""
+    """Encode a tensor map as 128 bytes. Raises TensorMapError."""
     check(one)
     return encode_unchecked(one)
 
 
 def encode_unchecked(one: TensorMap) -> bytes:
-    """The 128 bytes of a tensor map that may break a rule, as on the way of a thread that replaces its fields."""
+    """Encode a tensor map that may break a rule as 128 bytes: a thread that replaces its fields passes through such
+    states."""
     head = (TYPES.index(one.dtype), one.rank, SWIZZLES.index(one.swizzle), L2_PROMOTIONS.index(one.l2_promotion))
 
     def filled(values: tuple[int, ...], count: int, most: int) -> tuple[int, ...]:
@@ -195,7 +196,7 @@ def encode_unchecked(one: TensorMap) -> bytes:
 
 
 def decode(data: bytes) -> TensorMap | None:
-    """The tensor map in 128 bytes; None if they are not as an encoder has left them."""
+    """Decode the tensor map in 128 bytes; None if they differ from what an encoder writes."""
     packed = data[:_SPAN]
     if len(data) != NBYTES or packed[:8] != _MAGIC:
         return None

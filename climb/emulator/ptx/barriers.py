@@ -1,8 +1,8 @@
-"""Named barriers: tell them apart from `__syncthreads()` by an opcode of their own.
+"""Named barriers: tell them apart from `__syncthreads()` by a separate opcode.
 
 `bar.sync n` with n other than 0, every form with a number of threads, and every `arrive` can be reached by some threads
-of a block at different places of the program. `__syncthreads()` is `bar.sync 0`: CUDA promises only that all threads
-of the block reach it at one place, and the emulator holds kernels to that.
+of a block at different places of the program. `__syncthreads()` is `bar.sync 0`: CUDA requires all threads of the block
+to reach it at one place, and the emulator enforces that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OTHERS = ("bar.warp.", "barrier.cluster.")
 
 
 def name_barriers(function: ptx.Function) -> ptx.Function:
-    """The function with `PREFIX` before the opcode of every named barrier."""
+    """Return the function with `PREFIX` before the opcode of every named barrier."""
 
     def one(item: ptx.Instruction | ptx.Label) -> ptx.Instruction | ptx.Label:
         if not isinstance(item, ptx.Instruction) or not item.opcode.startswith(_OPCODES):

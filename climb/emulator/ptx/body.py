@@ -29,7 +29,7 @@ from .syntax import PtxSyntaxError, closing_bracket, parse_literal, split_list
 from .used_bytes import with_registers_that_are_read
 
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
-#: Precedes a load that the compiler has widened beyond what the source asks for.
+#: Precedes a load that the compiler has widened beyond the source's request.
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(\w+)"$')
 _TARGETS = re.compile(r"\s*\.(branch|call)targets\s+([^;]*);")
 _PROTOTYPE = re.compile(r"\s*\.callprototype\s+([^;]*);")
@@ -44,7 +44,7 @@ class Scopes:
     def __init__(self) -> None:
         self.stack: list[dict[str, str]] = [{}]
         self.count = 0
-        #: Registers that the names outside of inner braces stand for, as they were found.
+        #: Registers for the names outside of inner braces, as they were found.
         self.outer: dict[str, Register] = {}
 
     def open(self, labels: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which functions a call can reach: by name, or through a pointer, whose targets are the functions of that signature.
+"""The functions that a call can reach: by name, or through a pointer, which may target any function of its signature.
 
 A function is recursive if a chain of calls leads from it back to it. Calls through pointers count with all their
 possible targets, so a virtual function that calls another through the same table counts as recursive.
@@ -16,17 +16,17 @@ Signature = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def signature(returns: list[ptx.Variable], params: list[ptx.Variable]) -> Signature:
-    """The signature of a function or a prototype."""
+    """Return the signature of a function or a prototype."""
     return tuple(each.nbytes for each in returns), tuple(each.nbytes for each in params)
 
 
 def callee(call: ptx.Instruction) -> ptx.Register | ptx.Symbol:
-    """What a call calls: a register that holds a pointer, or the name of a function."""
+    """Return the target of a call: a register that holds a pointer, or the name of a function."""
     return next(operand for operand in call.operands if isinstance(operand, ptx.Register | ptx.Symbol))
 
 
 def calls(function: ptx.Function) -> Iterator[ptx.Instruction]:
-    """The calls in a function's body."""
+    """Return the calls in a function's body."""
     for item in function.body or ():
         if isinstance(item, ptx.Instruction) and item.opcode.split(".")[0] == "call":
             yield item
@@ -56,7 +56,7 @@ class CallGraph:
         return tuple(name for name in able if name in names)
 
     def targets(self, caller: ptx.Function, call: ptx.Instruction) -> tuple[str, ...]:
-        """The functions with a body that a call in the body of `caller` may reach."""
+        """Return the functions with a body that a call in the body of `caller` may reach."""
         to = callee(call)
         if isinstance(to, ptx.Symbol):
             found = self.program.functions.get(to.name)
@@ -70,7 +70,7 @@ class CallGraph:
         return tuple(name for name, one in functions if signature(one.returns, one.params) == wanted)
 
     def reaches(self, name: str) -> frozenset[str]:
-        """The functions that `name` calls, directly or through others; itself only if it is recursive."""
+        """Return the functions that `name` calls, directly or through others; itself only if it is recursive."""
         found = self._reaches.get(name)
         if found is None:
             seen: set[str] = set()
@@ -85,5 +85,5 @@ class CallGraph:
         return found
 
     def recursive(self, name: str) -> bool:
-        """Whether a chain of calls leads from the function back to it."""
+        """Return whether a chain of calls leads from the function back to it."""
         return name in self.reaches(name)

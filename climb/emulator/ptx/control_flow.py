@@ -17,11 +17,12 @@ MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.re
 class Block:
     """A basic block. Control falls through to `next` (-1: the end) and goes to `taken` when `guard` holds.
 
-    `gate` names what lanes must wait for before the block runs: "barrier", "cluster", "warp", "warpgroup", or "named"
-    (see `barriers`). `predicated` marks a branch that implements the guard of a single instruction: it counts as that
-    instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes. `first`: its first
-    instruction; `lines`: how many it has of each file and line, its branch included; see `pack`. `maskable`: the block
-    can run for lanes that a mask marks; `join`: where the paths of its branch meet, if all blocks up to there are so.
+    `gate` names the condition that lanes wait for before the block runs: "barrier", "cluster", "warp", "warpgroup", or
+    "named" (see `barriers`). `predicated` marks a branch that implements the guard of a single instruction: it counts
+    as that instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes. `first`: its
+    first instruction; `lines`: the number of its instructions by file and line, its branch included; see `pack`.
+    `maskable`: the block can run for lanes that a mask marks; `join`: the block where the paths of its branch meet, if
+    all blocks up to there are maskable.
     """
 
     index: int
@@ -43,7 +44,7 @@ class Block:
     listing: Listing | None = None
 
     def __getattr__(self, name: str) -> list[ptx.Instruction]:
-        """The instructions, if they are packed."""
+        """Return the instructions, if they are packed."""
         listing = vars(self).get("listing")
         if name != "instructions" or listing is None:
             raise AttributeError(name)
@@ -68,26 +69,27 @@ def pack(blocks: list[Block]) -> None:
 
 
 class Rule(Protocol):
-    """What the graph needs to know about an instruction: whether it ends a block, and whether lanes wait at it."""
+    """The graph's view of an instruction: whether it ends a block, and whether lanes wait at it."""
 
     @property
     def terminator(self) -> str:
-        """How the instruction ends a block: "branch" or "exit"; empty if it does not."""
+        """The way the instruction ends a block: "branch" or "exit"; empty if it does not."""
 
     @property
     def gate(self) -> str:
-        """What lanes wait for before the instruction runs; empty if nothing."""
+        """The condition that lanes wait for before the instruction runs; empty if none."""
 
     @property
     def waits(self) -> bool:
-        """Whether a loop can wait for other lanes with this instruction."""
+        """Return whether a loop can wait for other lanes with this instruction."""
 
 
 Roles = Callable[[ptx.Instruction], tuple[list[str], list[str]]]
 
 
 def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles: Roles) -> list[Block]:
-    """The function's blocks, ordered so that lanes which run the lowest block first reconverge where their paths join.
+    """Build the function's blocks, ordered so that lanes which run the lowest block first reconverge where their paths
+    join.
 
     `roles` gives the registers that an instruction writes and reads.
     """
@@ -107,7 +109,8 @@ def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles
 
 
 def _depends_on_memory(loop: list[Block], roles: Roles) -> bool:
-    """Whether a branch of the loop depends on what the loop reads from memory; otherwise the loop cannot wait."""
+    """Return whether a branch of the loop depends on what the loop reads from memory; otherwise the loop cannot
+    wait."""
     found: set[str] = set()
     known = -1
     while len(found) > known:
@@ -217,7 +220,7 @@ def _post_order(blocks: list[Block]) -> list[int]:
 
 
 def _order(blocks: list[Block]) -> list[int]:
-    """Reverse post-order with the blocks of a loop kept together, unreachable blocks last."""
+    """Return the blocks in reverse post-order with the blocks of a loop kept together, unreachable blocks last."""
     rank = {node: i for i, node in enumerate(reversed(_post_order(blocks)))}
     loops = _loops(blocks, rank)
 
@@ -243,7 +246,7 @@ def _order(blocks: list[Block]) -> list[int]:
 
 
 def _loops(blocks: list[Block], rank: dict[int, int]) -> dict[int, frozenset[int]]:
-    """Loop header to the blocks of its loop (natural loops of retreating edges)."""
+    """Map each loop header to the blocks of its loop (natural loops of retreating edges)."""
     before: dict[int, list[int]] = {node: [] for node in rank}
     for node in rank:
         for successor in blocks[node].successors:
@@ -262,7 +265,7 @@ def _loops(blocks: list[Block], rank: dict[int, int]) -> dict[int, frozenset[int
 
 
 def post_dominators(blocks: list[Block]) -> list[int]:
-    """The immediate post-dominator of every block, -1 where it is the end of the function."""
+    """Return the immediate post-dominator of every block, -1 for the end of the function."""
     end = len(blocks)
     every = (1 << (end + 1)) - 1
     sets = [every] * end + [1 << end]
@@ -290,7 +293,7 @@ def post_dominators(blocks: list[Block]) -> list[int]:
 
 
 def _violations(blocks: list[Block], order: list[int]) -> int:
-    """The number of branches with a block that can run before their paths join but comes after the join in `order`."""
+    """Count the branches with a block that can run before their paths join but comes after the join in `order`."""
     place = {node: i for i, node in enumerate(order)}
     joins, count = post_dominators(blocks), 0
     successors = [block.successors for block in blocks]

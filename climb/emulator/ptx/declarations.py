@@ -16,19 +16,19 @@ _SPACES = ("global", "const", "shared", "local", "param")
 
 
 def parse_parameters(text: str) -> list[Variable]:
-    """The parameters declared in an argument list, without its parentheses."""
+    """Parse the parameters declared in an argument list, without its parentheses."""
     return [parse_variable(part) for part in split_list(text) if part]
 
 
 def parse_prototype(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The bytes of each result and of each parameter of a prototype: `(.param .b32 _) _ (.param .b64 _)`."""
+    """Parse the bytes of each result and of each parameter of a prototype: `(.param .b32 _) _ (.param .b64 _)`."""
     match = re.match(r"\s*(?:\(([^)]*)\))?\s*_\s*(?:\(([^)]*)\))?", text)
     returns, params = (tuple(each.nbytes for each in parse_parameters(part or "")) for part in match.groups())
     return returns, params
 
 
 def parse_variable(text: str) -> Variable:
-    """The variable or parameter that a declaration, without its semicolon, declares. Raises PtxSyntaxError."""
+    """Parse the variable or parameter of a declaration, without its semicolon. Raises PtxSyntaxError."""
     text = " ".join(text.split())
     match = _VARIABLE.match(text)
     if match is None:

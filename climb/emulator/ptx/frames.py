@@ -20,7 +20,7 @@ Body = list[ptx.Instruction | ptx.Label]
 
 
 def use_frames(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles: Roles) -> ptx.Function:
-    """The function without calls of shared bodies; the same object if it has none.
+    """Return the function without calls of shared bodies; the same object if it has none.
 
     `rule` and `roles` are as for `control_flow.build`.
     """
@@ -45,7 +45,7 @@ def use_frames(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], 
 
 
 def _segments(body: Body) -> list[Body]:
-    """The kernel's own code, and each shared body."""
+    """Return the kernel's own code, and each shared body."""
     out: list[Body] = [[]]
     for item in body:
         if isinstance(item, ptx.Label) and item.name.startswith(entry_label("")):
@@ -57,7 +57,7 @@ def _segments(body: Body) -> list[Body]:
 def _saved(
     function: ptx.Function, segment: Body, rule: Callable[[ptx.Instruction], Rule], roles: Roles
 ) -> dict[int, tuple[ptx.Register, ...]]:
-    """The registers to save at each call, by its index, that may lead back to this segment."""
+    """Return the registers to save at each call, by its index, that may lead back to this segment."""
     recursive = [
         (index, item)
         for index, item in enumerate(segment)
@@ -108,7 +108,7 @@ def _moves(item: ptx.Instruction, targets: tuple, sources: tuple) -> Body:
 
 
 def _return(item: ptx.Instruction, sites: dict[str, list[ptx.Label]], registers: dict[str, str]) -> Body:
-    """Comparisons of the number with that of each place to return to; the last one needs none."""
+    """Compare the number with that of each place to return to; the last one needs no comparison."""
     register = item.operands[0]
     places = next(found for name, found in sites.items() if return_register(name) == register)
     out: Body = []

@@ -20,16 +20,16 @@ from .call_graph import CallGraph, callee
 DEPTH = 64
 #: System functions have no body: a call becomes an instruction named after the function.
 SYSTEM = ("vprintf", "__assertfail", "malloc", "free")
-#: What dynamic parallelism calls to launch a kernel from a kernel.
+#: Functions that dynamic parallelism calls to launch a kernel from a kernel.
 LAUNCHES = ("cudaLaunchDevice", "cudaGetParameterBuffer", "__cudaCDP2")
 
 Refuse = Callable[[ptx.Instruction, str], None]
 
 
 def inline(program: ptx.Program, function: ptx.Function, refuse: Refuse) -> ptx.Function:
-    """The function without calls of other functions; the same object if it has none.
+    """Return the function without calls of other functions; the same object if it has none.
 
-    `refuse` must raise: a call is not possible.
+    `refuse` must raise an error for a call that is not possible.
     """
     if not any(isinstance(item, ptx.Instruction) and item.opcode.startswith("call") for item in function.body):
         return function
@@ -41,17 +41,18 @@ def inline(program: ptx.Program, function: ptx.Function, refuse: Refuse) -> ptx.
 
 
 def entry_label(name: str) -> str:
-    """The label of a shared body."""
+    """Return the label of a shared body."""
     return f"entry of {name}"
 
 
 def _in(name: str) -> str:
-    """The function in names of registers, which no word may begin with an underscore: the code generator's do."""
+    """Return the function in names of registers, which must not begin with an underscore: the code generator's names
+    do."""
     return f"f{name}"
 
 
 def _on_stack(variable: ptx.Variable, suffix: str) -> str:
-    """The register that holds the address of a local variable of a recursive function."""
+    """Return the register that holds the address of a local variable of a recursive function."""
     return f"%{_in(variable.name)}{suffix}"
 
 
@@ -60,12 +61,12 @@ def _exit_label(name: str) -> str:
 
 
 def _parameter_of(variable: str, name: str) -> str:
-    """The name of a parameter or result of a shared body."""
+    """Return the name of a parameter or result of a shared body."""
     return f"{_in(variable)}@{_in(name)}"
 
 
 def return_register(name: str) -> ptx.Register:
-    """The register that tells a shared body which call it returns to."""
+    """Return the register that tells a shared body which call it returns to."""
     return ptx.Register(f"%return of {_in(name)}")
 
 
@@ -148,7 +149,8 @@ class _Inliner:
         self.out.body.append(ptx.Instruction(opcode, operands, location, None, text))
 
     def _allocate(self, variable: ptx.Variable, suffix: str) -> str:
-        """Let a recursive function allocate a local variable on the stack; the register that holds its address."""
+        """Let a recursive function allocate a local variable on the stack; return the register that holds its
+        address."""
         name = _on_stack(variable, suffix)
         self.out.registers[name] = "b64"
         self._add("frame.enter", ptx.Register(name), ptx.Immediate(variable.nbytes), ptx.Immediate(variable.align))
@@ -198,7 +200,8 @@ class _Inliner:
     def _through_pointer(
         self, item: ptx.Instruction, pointer: ptx.Register, targets: tuple[str, ...], results: tuple, arguments: tuple
     ) -> None:
-        """A call of whichever of `targets` the pointer holds; the fault `call.unknown` if it holds none."""
+        """Call the function among `targets` that the pointer holds; the fault `call.unknown` if it holds none of
+        them."""
         self.count += 1
         number = self.count
         for name in targets:
@@ -218,7 +221,7 @@ class _Inliner:
         self.out.body.append(ptx.Label(f"called@{number}"))
 
     def _outlined(self, item: ptx.Instruction, name: str, results: tuple, arguments: tuple) -> None:
-        """A call of a shared body."""
+        """Call a shared body."""
         function = self.program.functions[name]
         if name not in self.shared:
             self.shared[name] = ([], [])
@@ -255,7 +258,7 @@ class _Inliner:
         )  # fmt: skip
 
     def _register(self, variable: str, offset: int, kind: str | None) -> ptx.Register:
-        """The register that holds the bytes at `offset` of a parameter variable."""
+        """Return the register that holds the bytes at `offset` of a parameter variable."""
         name = f"%{variable}+{offset}"
         if kind is None:
             kind = self.out.registers.get(name, "b64")
@@ -296,7 +299,7 @@ class _Inliner:
 
 
 def _accessed(function: ptx.Function, variables: list[ptx.Variable]) -> Iterator[tuple[str, int, int]]:
-    """The parameters among `variables` that a function accesses: (name, offset, bytes) of each element."""
+    """Return the parameters among `variables` that a function accesses: (name, offset, bytes) of each element."""
     names = {each.name for each in variables}
     for item in function.body:
         if isinstance(item, ptx.Instruction) and item.opcode.startswith(("ld.param", "st.param")):
@@ -308,7 +311,7 @@ def _accessed(function: ptx.Function, variables: list[ptx.Variable]) -> Iterator
 
 
 def _of_kernel(item: ptx.Instruction, function: ptx.Function) -> bool:
-    """Whether an ld.param reads a parameter of the kernel itself; in a kernel, every computed address does."""
+    """Return whether an ld.param reads a parameter of the kernel itself; in a kernel, every computed address does."""
     address = next(operand for operand in item.operands if isinstance(operand, ptx.Address))
     if not isinstance(address.base, ptx.Symbol):
         return function.entry

@@ -1,4 +1,4 @@
-"""The instructions of a kernel's blocks, packed until someone asks for them: most launches run without."""
+"""The instructions of a kernel's blocks, packed until they are needed: most launches run without."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The compiler makes one variable, the depot, of all local variables of a function: an overrun from one array into the
 next looks like any other access to it. With `-G`, the debug information (DWARF 2, "Location Descriptions") has the name
-of each variable and its offset in the depot; then each becomes a variable of its own. Optimised code, with `-lineinfo`,
+of each variable and its offset in the depot; then each becomes a separate variable. Optimised code, with `-lineinfo`,
 has no such information. Members of a structure stay together in either case: the code computes their addresses from
 that of the structure, as it does for an element of an array.
 """
@@ -22,7 +22,7 @@ Named = dict[str, dict[int, str]]
 
 
 def described(text: str) -> Named:
-    """The names of local variables by depot and offset, from the debug information in PTX text."""
+    """Return the names of local variables by depot and offset, from the debug information in PTX text."""
     out: Named = {}
     for match in _PLACE.finditer(text):
         numbers = [int(each) for part in _BYTES.findall(match.group(2)) for each in part.replace(",", " ").split()]
@@ -75,11 +75,11 @@ def separate(function: ptx.Function, named: Named) -> None:
             body.append(replace(item, opcode="cvta.local.u64", operands=(target, target)))
     function.body = body
     function.variables = [each for each in function.variables if each is not depot]
-    # The depot keeps an address, since the code computes it; nothing is stored there any more.
+    # The depot keeps an address, since the code computes it; nothing is stored there now.
     function.variables += [replace(depot, nbytes=min(depot.nbytes, 16)), *parts]
 
 
 def _frame(operand: ptx.Operand) -> bool:
-    """Whether an operand is the depot's address, or an address relative to it."""
+    """Return whether an operand is the depot's address, or an address relative to it."""
     base = operand.base if isinstance(operand, ptx.Address) else operand
     return isinstance(base, ptx.Register) and base.name in _FRAME

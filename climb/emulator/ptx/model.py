@@ -1,4 +1,4 @@
-"""What a PTX module consists of, as plain data: functions, variables, instructions, operands and source locations.
+"""The parts of a PTX module as plain data: functions, variables, instructions, operands and source locations.
 
 The parser makes these classes; every later step reads them or makes changed copies. Nothing is interpreted here: an
 opcode that the emulator cannot run looks like any other.
@@ -20,7 +20,7 @@ TYPE_BYTES = {
 class Location:
     """A source position: `file` as written in the PTX file table, `line` from 1; line 0 means unknown.
 
-    `library`: the instruction is of a header of CUB or Thrust, which the code at this position has called.
+    `library`: the instruction comes from a header of CUB or Thrust that the code at this position has called.
     """
 
     file: str = ""
@@ -111,7 +111,7 @@ Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | Pa
 class Instruction:
     """One PTX instruction. `opcode` has every modifier; `guard` is (register, negated) or None.
 
-    `used`: one bit for each byte that the source asks for, if the compiler has widened a load; otherwise None.
+    `used`: one bit for each byte that the source requests, if the compiler has widened a load; otherwise None.
     """
 
     opcode: str

@@ -1,4 +1,4 @@
-"""From PTX text to the data of `model`: functions, variables and the file table of a module.
+"""Parse PTX text into the data of `model`: functions, variables and the file table of a module.
 
 An opcode that the emulator cannot run parses like any other.
 """

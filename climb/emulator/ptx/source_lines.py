@@ -23,11 +23,12 @@ class SourceLines:
         self._last = Location()
 
     def of(self, loc: re.Match) -> Location:
-        """The line of a directive; for an inlined function of a CUDA header, the line outside the header that calls it.
+        """Return the line of a directive; for an inlined function of a CUDA header, the line outside the header that
+        calls it.
 
-        A function that is inlined several times has several such lines, but where the compiler copies its code again,
-        as it does to unroll a loop, it does not say which one it means. Then it is the next of them from the line
-        before on.
+        A function that is inlined several times has several such lines. If the compiler copies its code again, as it
+        does to unroll a loop, it does not say which of these lines it means. The next one after the line before is then
+        taken.
         """
         file, line, column, *outer = loc.groups()
         name = self._files.get(int(file), file)

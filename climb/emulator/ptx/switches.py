@@ -8,7 +8,7 @@ from . import model as ptx
 
 
 def unfold(function: ptx.Function) -> ptx.Function:
-    """The function without brx.idx: one comparison and branch for each table entry except the last."""
+    """Return the function without brx.idx: one comparison and branch for each table entry except the last."""
     found = [item for item in function.body if isinstance(item, ptx.Instruction) and item.opcode.startswith("brx.idx")]
     if not found:
         return function

@@ -16,7 +16,7 @@ class PtxSyntaxError(ValueError):
 
 
 def closing_bracket(text: str, start: int, opening: str, closing: str) -> int:
-    """The index just after the bracket that closes the one at `start`."""
+    """Return the index just after the bracket that closes the one at `start`."""
     depth = 0
     for match in re.compile(f"[{re.escape(opening + closing)}]").finditer(text, start):
         depth += 1 if match.group() == opening else -1
@@ -26,7 +26,7 @@ def closing_bracket(text: str, start: int, opening: str, closing: str) -> int:
 
 
 def parse_literal(text: str) -> Immediate | None:
-    """The immediate that `text` spells (a float as its raw bits), or None."""
+    """Return the immediate that `text` spells (a float as its raw bits), or None."""
     if _INTEGER.match(text):
         return Immediate(int(text.rstrip("U"), 0) if not re.match(r"[+-]?0\d", text) else int(text.rstrip("U"), 8))
     head = text[:2].lower()

@@ -1,4 +1,4 @@
-"""Widened loads: which of their bytes the source asks for.
+"""Widened loads, and the bytes of them that the source requests.
 
 The compiler states it in ``.pragma "used_bytes_mask"``. NVRTC 12.9 has been seen to state too little: from the same
 source, one run in many left out an element that a later instruction reads. So an element is used as well if its
@@ -17,7 +17,7 @@ _NO_DESTINATION = ("st.", "red.", "bar.", "barrier.", "bra", "brx.", "call", "tr
 
 
 def with_registers_that_are_read(body: Iterable[Instruction | Label]) -> list[Instruction | Label]:
-    """The body, where the mask of each widened load covers every element whose register is read."""
+    """Return the body, where the mask of each widened load covers every element whose register is read."""
     statements = list(body)
     if not any(isinstance(one, Instruction) and one.used is not None for one in statements):
         return statements
@@ -32,7 +32,7 @@ def with_registers_that_are_read(body: Iterable[Instruction | Label]) -> list[In
 
 
 def _reads(instruction: Instruction) -> Iterator[str]:
-    """The registers that an instruction reads; some that it only writes may be among them."""
+    """Return the registers that an instruction reads, possibly with some that it only writes."""
     if instruction.guard:
         yield instruction.guard[0].name
     reads_first = instruction.opcode.startswith(_NO_DESTINATION)

@@ -12,7 +12,7 @@ from ..simt.groups import Group
 from ..simt.lanes import Selection
 from ..simt.site import Site
 
-#: The spaces of generic addresses: name, first address, end, and what to subtract for an address in the space.
+#: The spaces of generic addresses: name, first address, end, and the number to subtract for an address in the space.
 SPACES = (
     ("shared", SHARED_WINDOW, SHARED_WINDOW + BLOCK_WINDOW, SHARED_WINDOW),
     ("cluster", SHARED_WINDOW + BLOCK_WINDOW, SHARED_WINDOW + WINDOW, SHARED_WINDOW),
@@ -38,12 +38,12 @@ def count_access(group: Group, site: Site, cost: AccessCost, address: np.ndarray
 
 
 def unpack(value: np.ndarray, site: Site) -> np.ndarray:
-    """Containers (blocks, threads) as elements (blocks, threads, count)."""
+    """Return containers (blocks, threads) as elements (blocks, threads, count)."""
     return np.ascontiguousarray(value).reshape(*value.shape, 1).view(site.element)
 
 
 def pack(value: np.ndarray | tuple[np.ndarray, ...], site: Site) -> np.ndarray:
-    """The value to store, as containers (blocks, threads)."""
+    """Return the value to store, as containers (blocks, threads)."""
     if site.count == 1:
         return value
     shape = np.broadcast_shapes(*(part.shape for part in value))
@@ -54,7 +54,7 @@ def pack(value: np.ndarray | tuple[np.ndarray, ...], site: Site) -> np.ndarray:
 
 
 def find_allocation(group: Group, site: Site, cost: AccessCost) -> Allocation | None:
-    """The allocation that holds the whole access, or None."""
+    """Return the allocation that holds the whole access, or None."""
     batch = group.batch
     recent = batch.recent.get(site.index)
     width = site.width
@@ -69,7 +69,7 @@ def find_allocation(group: Group, site: Site, cost: AccessCost) -> Allocation | 
 def split_by_allocation(
     group: Group, site: Site, address: np.ndarray
 ) -> list[tuple[Allocation, np.ndarray, np.ndarray]]:
-    """The allocations that an access reaches, each with a mask of its lanes and their element indices.
+    """Yield the allocations that an access reaches, each with a mask of its lanes and their element indices.
 
     Raises OutOfBounds if a lane's access is in no allocation.
     """
@@ -87,8 +87,8 @@ def split_by_allocation(
 
 
 def split_by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, int, np.ndarray]]:
-    """The spaces that a generic access reaches: for each, its name, what to subtract from addresses, and a mask of the
-    lanes."""
+    """Yield the spaces that a generic access reaches: for each, its name, the number to subtract from addresses, and a
+    mask of the lanes."""
     full = address + offset
     left = np.ones(full.shape, np.bool_)
     out = []
@@ -103,7 +103,7 @@ def split_by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple
 
 
 def subgroup(group: Group, where: np.ndarray) -> tuple[Group, Selection]:
-    """The lanes for which `where` holds, as a group for one access, and as a selection of the original group."""
+    """Return the lanes for which `where` holds, as a group for one access, and as a selection of the original group."""
     flat = np.flatnonzero(np.broadcast_to(where, group.lanes.shape))
     selection = Selection(columns=flat) if group.lanes.ragged else Selection(flat=flat)
     return type(group)(group.batch, selection.lanes(group.lanes), {}), selection

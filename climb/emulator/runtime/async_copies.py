@@ -36,7 +36,7 @@ from .shared_memory import check_shared
 def begin(
     group: Group, load: Site, store: Site, source: np.ndarray, target: np.ndarray, present: np.ndarray | None
 ) -> None:
-    """cp.async of the first `present` bytes (None: all).
+    """Begin cp.async of the first `present` bytes (None: all).
 
     Raises the errors of a load from `source` and of a store to `target`, and AsyncRace.
     """
@@ -59,7 +59,7 @@ def begin(
     write = AsyncAccess(store, lanes, target, number, value, why=why)
     some = None if present is None else present > 0
     read = AsyncAccess(load, lanes, source, number, some=some, why=why)
-    # The value is read now; where the schedule decides when the copy happens, it is read again then.
+    # The value is read now; if the schedule decides when the copy happens, it is read again then.
     again = batch.schedule is not None and present is None
     operation = Pending((write, read), lambda accesses: _land(batch, *accesses, again))
     issue(batch, operation)
@@ -103,7 +103,7 @@ def _count(
 
 
 def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | None) -> np.ndarray:
-    """The bytes to copy, one container for each lane."""
+    """Return the bytes to copy, one container for each lane."""
     lanes = group.lanes
     if present is None or (present == site.width).all():
         value = load_global(group, site, source)
@@ -131,7 +131,7 @@ def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | No
 
 
 def _bytes(group: Group, site: Site, source: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """The first `present` bytes (at least one) at `source`, then zeros: uint8 (lanes, width)."""
+    """Return the first `present` bytes (at least one) at `source`, then zeros: uint8 (lanes, width)."""
     found = access_cost(group.lanes, source, site.offset, site.width, sectors)
     if found.misaligned:
         faults.misaligned(group, site, source)

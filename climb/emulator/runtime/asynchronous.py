@@ -10,7 +10,7 @@ from ..simt.site import Site
 
 
 def issue(batch: Batch, operation: Pending) -> None:
-    """An operation starts. Raises Race and AsyncRace for accesses that conflict with it.
+    """Start an operation. Raises Race and AsyncRace for accesses that conflict with it.
 
     It takes effect at once if the schedule says so. The caller keeps the operation until a wait covers it, in
     `CommitGroups.pending` if it completes by groups.
@@ -26,7 +26,8 @@ def issue(batch: Batch, operation: Pending) -> None:
 
 
 def complete(batch: Batch, covered: Covered) -> None:
-    """A wait covers an operation, or a part of its lanes: move its bytes, if they have not been moved already."""
+    """Handle a wait that covers an operation, or a part of its lanes: move its bytes, if they have not been moved
+    already."""
     if not covered.operation.landed:
         covered.operation.land(covered.done)
     if batch.in_flight is not None:

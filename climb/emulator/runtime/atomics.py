@@ -26,7 +26,7 @@ UFUNCS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 MANY = 64  # with more lanes at one address, all operations at that address are executed together
-FEW_SWAPS = 4  # the same for compare-and-swap, most of which fail when many lanes contend
+FEW_SWAPS = 4  # the same for compare-and-swap, where most attempts fail when many lanes contend
 
 
 def _halves(operation: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -52,7 +52,7 @@ def decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _step(operation: str | Step) -> Step:
-    """The function that an operation applies to one value in memory."""
+    """Return the function that an operation applies to one value in memory."""
     if callable(operation):
         return operation
     if operation in UFUNCS:
@@ -171,7 +171,7 @@ def apply_by_lane(
     returns: bool,
     allocation: Allocation | None = None,
 ) -> np.ndarray | None:
-    """`apply` with an array for each lane. `allocation`: what `memory` is the contents of, in global memory."""
+    """Call `apply` with an array for each lane. `allocation`: the global memory whose contents are `memory`."""
     shape = group.lanes.shape
 
     def flat(each: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ def _atomic_scattered(
     other: np.ndarray | None,
     returns: bool,
 ) -> np.ndarray | None:
-    """An atomic whose lanes reach several allocations: execute it for one allocation after the other."""
+    """Execute an atomic whose lanes reach several allocations, for one allocation after the other."""
     shape = group.lanes.shape
     full = np.broadcast_to(address, shape) + site.offset
     left, out = np.ones(shape, np.bool_), np.empty(shape, site.element)
@@ -264,7 +264,7 @@ def atomic_shared(
 
 
 def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
-    """Count the lanes whose address an earlier lane of their warp has too."""
+    """Count the lanes that share their address with an earlier lane of their warp."""
     addresses = access_cost(group.lanes, address, site.offset, site.width, distinct).achieved
     group.batch.counts[space, site.index][4] += group.lanes.count - addresses
 

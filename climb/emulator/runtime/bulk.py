@@ -33,12 +33,12 @@ PIECE = 16
 _WORD = np.dtype(np.uint32)
 
 Update = Callable[[np.ndarray, np.ndarray], np.ndarray]
-#: (block, thread, number) -> why an access is in flight, the last part of a sentence.
+#: Maps (block, thread, number) to the reason why an access is in flight, the last part of a sentence.
 Why = Callable[[int, int, int], str]
 
 
 def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group, list[int | None]]]:
-    """Each lane as a group of its own, with its value of each array."""
+    """Yield each lane as a separate group, with its value of each array."""
     shape, threads = group.lanes.shape, group.lanes.threads
     block, thread = (np.broadcast_to(each, shape).ravel() for each in (group.lanes.block, group.lanes.thread))
     flat = [None if each is None else np.broadcast_to(each, shape).ravel() for each in values]
@@ -48,19 +48,19 @@ def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group,
 
 
 def spread(group: Group, count: int) -> Group:
-    """The one lane of a group, repeated `count` times: for the accesses of a range."""
+    """Return the one lane of a group, repeated `count` times: for the accesses of a range."""
     lanes = group.lanes
     block, thread = (np.full((1, count), each[0, 0], np.int64) for each in (lanes.block, lanes.thread))
     return Group(group.batch, Lanes(block, thread, lanes.threads, True), {})
 
 
 def pieces(start: int, nbytes: int) -> np.ndarray:
-    """The addresses of the 16-byte pieces of a range, (1, n)."""
+    """Return the addresses of the 16-byte pieces of a range, (1, n)."""
     return np.arange(start, start + nbytes, PIECE, dtype=np.int64).reshape(1, -1)
 
 
 def as_pieces(site: Site, action: str) -> Site:
-    """The site, as accesses of 16 bytes at whole addresses."""
+    """Return the site, as accesses of 16 bytes at whole addresses."""
     return replace(site, element=_WORD, count=4, offset=0, action=action, part=True)
 
 
@@ -85,7 +85,7 @@ def check_alignment(group: Group, site: Site, address: int, multiple: int, what:
 
 
 def own_start(group: Group, site: Site, start: int) -> int:
-    """Where a range of shared memory of the one lane's own block starts, the site's offset included."""
+    """Return the start of a range of shared memory of the one lane's own block, the site's offset included."""
     return int(own_address(group, site, np.array([[start]]))[0, 0]) + site.offset
 
 
@@ -97,7 +97,7 @@ def check_shared_range(group: Group, site: Site, start: int, nbytes: int) -> Non
 
 
 def global_range(group: Group, site: Site, start: int, nbytes: int) -> Allocation:
-    """The allocation that holds a range of global memory. Raises OutOfBounds."""
+    """Return the allocation that holds a range of global memory. Raises OutOfBounds."""
     found = group.batch.find(start, max(nbytes, 1))
     if found is None:
         whole = replace(site, element=np.dtype(np.uint8), count=nbytes, offset=0)
@@ -115,12 +115,12 @@ def count(group: Group, site: Site, sectors: int, nbytes: int) -> None:
 
 
 def range_sectors(start: int, nbytes: int) -> int:
-    """The sectors that a range touches."""
+    """Return the sectors that a range touches."""
     return (start + nbytes - 1) // SECTOR - start // SECTOR + 1 if nbytes else 0
 
 
 def reads_shared(group: Group, site: Site, start: int, nbytes: int, why: Why) -> AsyncAccess:
-    """The read of a range of shared memory of the lane's own block. Raises MissingProxyFence."""
+    """Return the read of a range of shared memory of the lane's own block. Raises MissingProxyFence."""
     address, site = pieces(start, nbytes), as_pieces(site, "load")
     reader = spread(group, address.size)
     check_fenced(reader, site, address)
@@ -130,7 +130,7 @@ def reads_shared(group: Group, site: Site, start: int, nbytes: int, why: Why) ->
 def writes_shared(
     group: Group, site: Site, home: int, start: int, nbytes: int, why: Why, action: str = "store"
 ) -> AsyncAccess:
-    """The write to a range of shared memory of the block `home`."""
+    """Return the write to a range of shared memory of the block `home`."""
     address, own = pieces(start, nbytes), int(group.lanes.block[0, 0])
     writer = spread(group, address.size)
     where = None if home == own else np.full((1, 1), home, np.int64)
@@ -139,7 +139,7 @@ def writes_shared(
 
 
 def accesses_global(group: Group, site: Site, address: np.ndarray, width: int, action: str, why: Why) -> AsyncAccess:
-    """The accesses of `width` bytes each to global memory."""
+    """Return the accesses of `width` bytes each to global memory."""
     element, many = {1: ("u1", 1), 2: ("u2", 1), 4: ("u4", 1), 8: ("u8", 1), 16: ("u4", 4)}[width]
     part = replace(site, space="global", element=np.dtype(element), count=many, offset=0, action=action, part=True)
     lanes = spread(group, address.size).lanes
@@ -147,22 +147,22 @@ def accesses_global(group: Group, site: Site, address: np.ndarray, width: int, a
 
 
 def open_group(block: int, thread: int, number: int) -> str:
-    """Why an operation of a bulk group is in flight."""
+    """Explain why an operation of a bulk group is in flight."""
     return "no cp.async.bulk.wait_group has covered its group"
 
 
 def open_phase(block: int, thread: int, number: int) -> str:
-    """Why an operation that completes on an mbarrier is in flight."""
+    """Explain why an operation that completes on an mbarrier is in flight."""
     return "no wait has seen the phase of its mbarrier end"
 
 
 def shared_row(group: Group, home: int) -> np.ndarray:
-    """The shared memory of a block of the batch, uint8."""
+    """Return the shared memory of a block of the batch, uint8."""
     return group.batch.shared[home]
 
 
 def barriers_at(group: Group, site: Site, address: np.ndarray) -> dict[int, int]:
-    """The words of mbarriers, each with the parity of the phase that it is in."""
+    """Return the words of mbarriers, each with the parity of its current phase."""
     words = mbarrier.words_of(group, site, address).ravel().tolist()
     values = group.batch.asynchronous.values
     return {word: int(phase(values[word : word + 1])[0]) for word in words}
@@ -187,18 +187,19 @@ def issue(group: Group, operation: Operation) -> None:
 
 
 def ended(group: Group, operation: Operation, action: str) -> None:
-    """Reads ("load") or writes of an operation have happened: others may use what they accessed."""
+    """Record that reads ("load") or writes of an operation have happened: other threads may use what they accessed."""
     batch = group.batch
     for access in [each for each in operation.open if (each.site.action == "load") == (action == "load")]:
         operation.open.remove(access)
         batch.in_flight.end(access, access)
     if action != "load" and batch.clock is not None:
-        for word in operation.barriers:  # a bulk group's writes are made visible to its own thread alone
+        for word in operation.barriers:  # a bulk group's writes are made visible only to its own thread
             batch.clock.arrive(group.lanes, np.full(group.lanes.count, word), wide=True)
 
 
 def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:
-    """The dtype and the function (old, value) -> new of a reduction, such as "add" of "f16" or "inc" of "u32"."""
+    """Return the dtype and the function (old, value) -> new of a reduction, such as "add" of "f16" or "inc" of
+    "u32"."""
     if kind in ("f16", "bf16"):
         return np.dtype(np.uint16), lambda old, value: half_operation(how, kind, (), old, value)
     integer = {"b32": "uint32", "b64": "uint64", "u32": "uint32", "s32": "int32", "u64": "uint64", "s64": "int64"}
@@ -209,7 +210,7 @@ def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:
 
 
 def _sum(old: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The sum of floats; NaN is the GPU's canonical one, with all bits but the sign."""
+    """Return the sum of floats; NaN is the GPU's canonical one, with all bits but the sign."""
     found = old + value
     word = np.dtype(f"u{found.itemsize}")
     return np.where(np.isnan(found), word.type((1 << 8 * found.itemsize - 1) - 1), found.view(word)).view(found.dtype)

@@ -25,7 +25,7 @@ def _aligned(group: Group, site: Site, nbytes: int, **addresses: int) -> None:
 
 
 def targets(group: Group, site: Site, address: np.ndarray, mask: int | None) -> list[tuple[int, int]]:
-    """The blocks to which a copy goes and the address in them: one, or with `mask` those of its ranks."""
+    """Return the blocks to which a copy goes and the address in them: one, or with `mask` those of its ranks."""
     home, local = resolve(group, site, address)
     home, local = int(home[0, 0]), int(local[0, 0])
     if mask is None:
@@ -38,7 +38,7 @@ def targets(group: Group, site: Site, address: np.ndarray, mask: int | None) -> 
 
 
 def barrier_words(group: Group, site: Site, address: np.ndarray, homes: list[int], mask: int | None) -> dict[int, int]:
-    """The mbarriers on which a copy completes, with their phases: one, or at one address in each of `homes`."""
+    """Return the mbarriers on which a copy completes, with their phases: one, or at one address in each of `homes`."""
     if mask is None:
         return bulk.barriers_at(group, site, address)
     out: dict[int, int] = {}
@@ -194,7 +194,7 @@ def wait(group: Group, number: int, reads_only: bool) -> None:
 
 
 def check_left(batch: Batch) -> None:
-    """When all blocks of a batch have ended: carry out what is in flight to global memory.
+    """When all blocks of a batch have ended, carry out the operations in flight to global memory.
 
     Raises AsyncMisuse for an operation that still accesses the shared memory of a block that has left.
     """

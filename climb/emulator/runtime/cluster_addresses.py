@@ -1,4 +1,4 @@
-"""Addresses of shared memory in a cluster: which block they name, and the address in that block.
+"""Addresses of shared memory in a cluster: the block that each names, and the address in that block.
 
 As on an H200, an address of shared memory holds the rank of a block in its cluster from bit 24 on, and below it the
 address in that block. The address of a variable has the rank of the block that takes it, so an address of shared::cta
@@ -22,10 +22,10 @@ RANK = BLOCK_WINDOW.bit_length() - 1
 
 
 def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The block of the batch that each address (offset of the site included) names, and the address in it.
+    """Return the block of the batch that each address (offset of the site included) names, and the address in it.
 
-    Both are int64 and have the shape of the lanes. Raises OutOfBounds for a block that the cluster does not have, or
-    that has left the kernel.
+    Both are int64 and have the shape of the lanes. Raises OutOfBounds for a block that is not in the cluster, or that
+    has left the kernel.
     """
     lanes = group.lanes
     full, own = address + site.offset, lanes.block
@@ -49,7 +49,7 @@ def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, 
 
 
 def taken(group: Group, address: np.ndarray) -> np.ndarray:
-    """The address of a shared variable as a kernel that takes it finds it, with the rank of the lanes' block."""
+    """Return the address of a shared variable as the kernel sees it, with the rank of the lanes' block."""
     size = group.batch.order.size
     if size == 1:
         return address
@@ -58,7 +58,8 @@ def taken(group: Group, address: np.ndarray) -> np.ndarray:
 
 
 def own_address(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """An address of shared::cta as one in the lanes' own block, without the rank. Raises OutOfBounds for another's."""
+    """Return an address of shared::cta as one in the lanes' own block, without the rank. Raises OutOfBounds for another
+    block's."""
     if group.batch.order.size == 1:
         return address
     rank, own = address + site.offset >> RANK, (group.lanes.block + group.batch.start) % group.batch.order.size
@@ -73,7 +74,7 @@ def own_address(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 
 def running(batch: Batch) -> np.ndarray:
-    """bool (blocks,): the blocks of which a thread has not left the kernel."""
+    """Return the blocks with a thread that has not left the kernel: bool (blocks,)."""
     return batch.alive().any(axis=1)
 
 

@@ -22,7 +22,8 @@ from .shared_memory import load_shared, store_shared
 
 
 def _remote(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The block that each lane accesses and the address in it; None if it is the lane's own block for all lanes."""
+    """Return the block that each lane accesses and the address in it; None if it is the lane's own block for all
+    lanes."""
     home, local = resolve(group, site, address)
     return None if (home == group.lanes.block).all() else (home, local)
 

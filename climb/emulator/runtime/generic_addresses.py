@@ -1,4 +1,4 @@
-"""Loads and stores with a generic address, whose memory space is known only when they run."""
+"""Loads and stores with a generic address: their memory space is known only when they run."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def atomic_(
 
 
 def count_load(group: Group, site: Site, address: np.ndarray) -> None:
-    """Count a load that the compiler has widened beyond what the source asks for. Raises Misaligned.
+    """Count a load that the compiler has widened beyond the source's request. Raises Misaligned.
 
-    Other sites load and check the bytes that the source asks for; the rest may lie outside any allocation.
+    Other sites load and check the bytes that the source requests; the rest may lie outside any allocation.
     """
     spaces = split_by_space(group, address, site.offset) if not site.space else [(site.space, 0, None)]
     for space, window, where in spaces:

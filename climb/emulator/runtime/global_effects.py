@@ -1,4 +1,4 @@
-"""How bulk operations report their accesses to global memory to the checks: as accesses of the thread that issues."""
+"""Report the global memory accesses of bulk operations to the checks, as accesses of the thread that issues them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .bulk import spread
 
-#: By the bytes of an access: the type of its elements and how many there are.
+#: The type and number of the elements of an access, by its bytes.
 ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 1), 16: ("uint32", 4)}
 
 
@@ -23,7 +23,7 @@ def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action:
 
 
 def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray, width: int = 16) -> None:
-    """A read of `width` bytes at each address. Raises Uninitialised and Race."""
+    """Report a read of `width` bytes at each address. Raises Uninitialised and Race."""
     batch = group.batch
     watched = batch.clock is not None or batch.dependence is not None
     if address.size and (watched or (held.written is not None and batch.check_uninitialised)):
@@ -34,7 +34,8 @@ def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray,
 def write_global(
     group: Group, site: Site, held: Allocation, address: np.ndarray, reduces: bool, width: int = 16
 ) -> None:
-    """A write, or an atomic update, of `width` bytes at each address. Raises Race; the caller stores the values."""
+    """Report a write, or an atomic update, of `width` bytes at each address. Raises Race; the caller stores the
+    values."""
     if not address.size:
         return
     writer, part = _accesses(group, site, address, width, "atomic" if reduces else "store")

@@ -46,7 +46,7 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 
 def _load_rows(group: Group, site: Site, address: np.ndarray, allocation: Allocation) -> np.ndarray | None:
-    """What whole warps load that share a pattern, a row for each warp; None if that is not known to be quicker."""
+    """Load for full warps that share a pattern, one row per warp; None if that is not known to be quicker."""
     found = whole_pattern(group.lanes, address)
     if found is None or address.shape != group.lanes.shape:
         return None
@@ -63,7 +63,7 @@ def _load_rows(group: Group, site: Site, address: np.ndarray, allocation: Alloca
 
 
 def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessCost) -> np.ndarray:
-    """A load whose lanes read from several allocations."""
+    """Load from several allocations."""
     parts = split_by_allocation(group, site, address)
     count_access(group, site, cost, address, "global", "several")
     value = np.empty(address.shape, site.container)

@@ -13,7 +13,7 @@ from ..simt.site import Site
 
 
 def malloc(group: Group, site: Site, nbytes: np.ndarray) -> np.ndarray:
-    """The addresses of new blocks, int64 (blocks, threads); 0 where the heap has no room."""
+    """Return the addresses of new blocks, int64 (blocks, threads); 0 where the heap has no room."""
     memory, lanes = group.batch.memory, group.lanes
     if memory.heap is None:
         memory.heap = DeviceHeap(memory)
@@ -25,7 +25,7 @@ def malloc(group: Group, site: Site, nbytes: np.ndarray) -> np.ndarray:
 
 
 def free(group: Group, site: Site, pointer: np.ndarray) -> None:
-    """Free blocks; a null pointer frees nothing. Raises BadFree for a pointer that is not to the start of one."""
+    """Free blocks; a null pointer frees nothing. Raises BadFree for a pointer that is not to the start of a block."""
     memory, lanes = group.batch.memory, group.lanes
     pointer = np.broadcast_to(pointer, lanes.shape)
     given = pointer != 0
@@ -46,7 +46,7 @@ def free(group: Group, site: Site, pointer: np.ndarray) -> None:
 
 
 def note_leaks(memory: DeviceMemory, before: Snapshot | None, counts: LaunchCounts) -> None:
-    """Note the blocks that a launch has allocated and nothing has freed; `before` is the heap before the launch."""
+    """Note the blocks that a launch has allocated but not freed; `before` is the heap before the launch."""
     if memory.heap is None:
         return
     old = before.blocks.starts.size if before is not None else 0

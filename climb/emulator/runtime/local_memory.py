@@ -71,7 +71,7 @@ def _check_stack(group: Group, site: Site, full: np.ndarray) -> None:
 
 
 def load_param(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """ld.param at a computed address: as `load_const`, from the parameters of the kernel."""
+    """ld.param at a computed address: like `load_const`, from the parameters of the kernel."""
     full = address + site.offset
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)

@@ -20,7 +20,7 @@ Load = Callable[[Group, Site, np.ndarray], np.ndarray]
 
 
 def load_densely(load: Load, group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """What `load` returns for the marked lanes alone; zeros for the others."""
+    """Return the result of `load` for the marked lanes alone; zeros for the others."""
     lanes = group.lanes
     part = Group(group.batch, lanes.dense, {})
     value = load(part, site, take(address, Selection(flat=lanes.flat), lanes.shape))
@@ -32,9 +32,9 @@ def load_densely(load: Load, group: Group, site: Site, address: np.ndarray) -> n
 
 
 def load_masked(group: Group, site: Site, address: np.ndarray) -> np.ndarray | None:
-    """A load from global memory, for which most lanes need not be looked at; None if a check or a fault asks for that.
+    """Load from global memory without looking at most lanes; return None if a check or a fault needs all of them.
 
-    Unmarked lanes get what lies near, or anything.
+    Unmarked lanes get neighbouring or arbitrary values.
     """
     batch, lanes = group.batch, group.lanes
     found = whole_pattern(lanes.of, address) if address.shape == lanes.shape else None
@@ -65,8 +65,8 @@ def load_masked(group: Group, site: Site, address: np.ndarray) -> np.ndarray | N
 def _find(
     group: Group, site: Site, address: np.ndarray, part: Part, offset: int, sectors: tuple[int, int]
 ) -> tuple[AccessCost, Allocation | None]:
-    """The cost of a load that is not misaligned, and the allocation that holds it. Its bounds are those of whole warps,
-    unless no allocation holds these."""
+    """Return the cost of a load that is not misaligned, and the allocation that holds it. Its bounds are those of whole
+    warps, unless no allocation holds these."""
     lanes = group.lanes
     first = part.first[lanes.bits != 0]
     lowest, highest = (int(first.min() + part.near.min()) + offset, int(first.max() + part.near.max()) + offset)
@@ -80,7 +80,7 @@ def _find(
 
 
 def _all_written(allocation: Allocation, cost: AccessCost, site: Site) -> bool:
-    """Whether all bytes from the lowest to the highest address hold a value."""
+    """Return whether all bytes from the lowest to the highest address hold a value."""
     if allocation.written is None:
         return True
     low, end = cost.lowest - allocation.address, cost.highest + site.width - allocation.address
@@ -88,7 +88,8 @@ def _all_written(allocation: Allocation, cost: AccessCost, site: Site) -> bool:
 
 
 def _rows(lanes: MaskedLanes, site: Site, allocation: Allocation, part: Part, offset: int) -> np.ndarray:
-    """The values at the addresses of whole warps. Where an address is outside of the allocation, the value is any."""
+    """Return the values at the addresses of whole warps. For addresses outside of the allocation, they are
+    arbitrary."""
     shift, data = site.width.bit_length() - 1, allocation.view(site.container)
     start = part.first + (offset - allocation.address) >> shift
     if not part.consecutive(site.width):
@@ -97,7 +98,7 @@ def _rows(lanes: MaskedLanes, site: Site, allocation: Allocation, part: Part, of
     there = windows(allocation.data, site.width, WARP)
     inside = np.clip(start, 0, there.size - 1)
     value = there[inside].view(site.container).reshape(-1, WARP)
-    edge = np.flatnonzero((inside != start) & (lanes.bits != 0))  # warps that lie in the allocation in part
+    edge = np.flatnonzero((inside != start) & (lanes.bits != 0))  # warps that lie partly in the allocation
     if edge.size:
         value[edge] = data.take(start[edge].reshape(-1, 1) + np.arange(WARP), mode="clip")
     return value.reshape(lanes.shape)

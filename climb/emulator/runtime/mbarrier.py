@@ -1,9 +1,9 @@
 """mbarrier: barriers that are 64-bit words of shared memory, with phases, arrivals and transaction bytes.
 
-PTX leaves the bits of the word open. Here they hold how many arrivals the current phase still waits for (bits 0 to 19),
-how many arrivals each phase has (20 to 39), the transaction bytes that it still waits for (40 to 60, signed), a mark
-that the word is an mbarrier (61), and the parity of the phase (63). A phase is over when it waits for neither arrivals
-nor bytes. An arrival returns the word from before.
+PTX leaves the bits of the word open. Here they hold the number of arrivals that the current phase still waits for (bits
+0 to 19), the number of arrivals of each phase (20 to 39), the transaction bytes that it still waits for (40 to 60,
+signed), a mark that the word is an mbarrier (61), and the parity of the phase (63). A phase is over when it waits for
+neither arrivals nor bytes. An arrival returns the word from before.
 
 An arrival publishes the thread's writes, and a successful wait acquires those of the others. PTX ISA, section
 "Parallel Synchronization and Communication Instructions: mbarrier".
@@ -35,7 +35,7 @@ _TX_MASK = np.uint64((1 << 21) - 1)
 
 
 def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = True) -> np.ndarray:
-    """The word of the mbarrier at each address, int64 in the shape of the lanes.
+    """Return the word of the mbarrier at each address, int64 in the shape of the lanes.
 
     Raises OutOfBounds and Misaligned; and, if it should be `initialised`, BarrierMisuse and Uninitialised.
     """
@@ -62,8 +62,9 @@ def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = 
 
 
 def _enter(group: Group, site: Site, home: np.ndarray, local: np.ndarray, known: np.ndarray) -> None:
-    """Enter the access at `local` in the shared memory of blocks `home` into the shadow. Lanes that have `known` of the
-    initialisation by a relaxed barrier of the cluster come after it, although that barrier orders nothing else."""
+    """Enter the access at `local` in the shared memory of blocks `home` into the shadow. Accesses by lanes that have
+    `known` of the initialisation through a relaxed barrier of the cluster come after it, although that barrier orders
+    nothing else."""
     shadow = group.batch.shared_shadow
     for ordered in (False, True) if known.any() else (False,):
         chosen = known == ordered
@@ -114,14 +115,14 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
 
 
 def publish(group: Group) -> None:
-    """fence.mbarrier_init: publish the initialisations, to whoever waits at a barrier of the cluster too."""
+    """fence.mbarrier_init: publish the initialisations, also to threads that wait at a barrier of the cluster."""
     batch = group.batch
     batch.asynchronous.published.fence(group.lanes, batch.cluster_barrier)
     memory_fence(group, "cluster", acquires=False)
 
 
 def invalidate(group: Group, site: Site, address: np.ndarray) -> None:
-    """mbarrier.inval: any use of the word may follow."""
+    """mbarrier.inval: the word may be used for anything afterwards."""
     words = words_of(group, site, address)
     state = group.batch.asynchronous
     for each in state.operations:
@@ -173,7 +174,7 @@ def arrive(
 def _apply(
     group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.ndarray, drop: bool, publishes: bool = False
 ) -> np.ndarray:
-    """Change the words, lane by lane; return them from before. `publishes`: lanes publish what they have done."""
+    """Change the words, lane by lane; return the words from before. `publishes`: lanes publish their accesses."""
     batch = group.batch
     memory = batch.shared_view(np.dtype(np.uint64))
 
@@ -196,10 +197,9 @@ def _apply(
 
 
 def _by_phase(group: Group, words: np.ndarray, before: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """The lanes that publish in the phase that the first lane meets at its mbarrier, and those that come too late for
-    that; each with the lanes whose arrivals count for it: bool (lanes,). A warp with a lane that may come too late,
-    whichever it is on a GPU, publishes too late as a whole.
-    """
+    """Return the lanes that publish in the phase that the first lane meets at its mbarrier, and those that come too
+    late for that; each with the lanes whose arrivals count for it: bool (lanes,). If any lane of a warp may come too
+    late on a GPU, the whole warp publishes too late."""
     _, first, mine = np.unique(words, return_index=True, return_inverse=True)
     later = phase(before) != phase(before)[first][mine]
     if not later.any():
@@ -217,7 +217,7 @@ def expect_one_more(group: Group, words: np.ndarray) -> None:
 
 
 def complete(group: Group, site: Site, word: int, nbytes: int, issued_in: int) -> None:
-    """The complete-tx of an asynchronous operation of the group's one lane, which was issued in phase `issued_in`."""
+    """Complete the transaction bytes of one lane's asynchronous operation. It was issued in phase `issued_in`."""
     state = group.batch.asynchronous
     everywhere = np.ones(group.lanes.shape, np.bool_)
     if not state.live[word]:
@@ -232,7 +232,8 @@ def complete(group: Group, site: Site, word: int, nbytes: int, issued_in: int) -
 
 
 def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, parity: bool) -> np.ndarray:
-    """mbarrier.test_wait and try_wait: whether a phase is over. `which`: a word that arrive returned, or a parity."""
+    """mbarrier.test_wait and try_wait: return whether a phase is over. `which`: a word that arrive returned, or a
+    parity."""
     words = words_of(group, site, address)
     state = group.batch.asynchronous
     wanted = which.astype(np.int64) & 1 if parity else phase(which.view(np.uint64))
@@ -253,7 +254,8 @@ def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, par
 
 
 def _note(group: Group, kind: str, site: Site, words: np.ndarray, number: int) -> None:
-    """Record what the lanes did at the mbarriers `words`, by their addresses in the shared memory of their blocks."""
+    """Record the lanes' operations at the mbarriers `words`, by their addresses in the shared memory of their
+    blocks."""
     group.batch.trace.note(group, kind, site, (words << 3) % group.batch.shared.shape[1], number)
 
 

@@ -1,4 +1,4 @@
-"""The word of an mbarrier: its fields, and what arrivals and transaction bytes make of it. See `mbarrier`."""
+"""The word of an mbarrier: its fields, and their changes by arrivals and transaction bytes. See `mbarrier`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ _ONE = np.uint64(1)
 
 
 def fresh(count: np.ndarray) -> np.ndarray:
-    """The word of an mbarrier in its first phase, of `count` (uint64) arrivals."""
+    """Return the word of an mbarrier in its first phase, of `count` (uint64) arrivals."""
     return _ONE << _VALID | count << _EXPECTED | count
 
 
 def pending(word: np.ndarray) -> np.ndarray:
-    """The arrivals that the phase still waits for, int64."""
+    """Return the arrivals that the phase still waits for, int64."""
     return (word.view(np.uint64) & _COUNT).astype(np.int64)
 
 
 def transactions(word: np.ndarray) -> np.ndarray:
-    """The transaction bytes that the phase still waits for, int64; negative if more have come than were expected."""
+    """Return the transaction bytes that the phase still waits for, int64; negative if more have come than were
+    expected."""
     value = (word.view(np.uint64) >> _TX_SHIFT & _TX).astype(np.int64)
     return value - (value >> _TX_BITS - 1 << _TX_BITS)
 
 
 def phase(word: np.ndarray) -> np.ndarray:
-    """The parity of the phase, int64."""
+    """Return the parity of the phase, int64."""
     return (word.view(np.uint64) >> _PHASE).astype(np.int64)
 
 
 def advance(old: np.ndarray, count: np.ndarray, tx: np.ndarray, drop: bool) -> np.ndarray:
-    """The word after `count` arrivals and `tx` more bytes to wait for (uint64, modulo 2^21).
+    """Return the word after `count` arrivals and `tx` more bytes to wait for (uint64, modulo 2^21).
 
     The last of both begins the next phase. With `drop`, later phases have `count` fewer arrivals.
     """
@@ -49,7 +50,7 @@ def advance(old: np.ndarray, count: np.ndarray, tx: np.ndarray, drop: bool) -> n
 
 
 def describe(word: int) -> str:
-    """What the phase still waits for, such as "1 arrival and 4096 bytes"."""
+    """Describe what the phase still waits for, such as "1 arrival and 4096 bytes"."""
     value = np.array([word], np.uint64)
     arrivals, nbytes = int(pending(value)[0]), int(transactions(value)[0])
     parts = [f"{arrivals} arrival{'s' * (arrivals != 1)}"] if arrivals else []

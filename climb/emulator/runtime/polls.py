@@ -10,15 +10,16 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .mbarrier_words import describe, pending, phase, transactions
 
-#: Failed waits, without any arrival or copy in between, after which it is time to ask whether anything can still come.
+#: The number of failed waits, without any arrival or copy in between, before checking whether progress is still
+#: possible.
 PATIENCE = 1000
 
 
 def waited_in_vain(group: Group, site: Site, words: np.ndarray) -> None:
     """Count a wait that has failed. `words`: the mbarriers that the lanes wait for.
 
-    Raises Deadlock if nothing has happened at any mbarrier for long, and every thread that has not left the kernel
-    waits, too: for an mbarrier, or at a barrier.
+    Raises Deadlock if nothing has happened at any mbarrier for a long time, and every thread that has not left the
+    kernel is waiting: for an mbarrier, or at a barrier.
     """
     batch, state = group.batch, group.batch.asynchronous
     if state.polling is None:

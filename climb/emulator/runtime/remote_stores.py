@@ -1,7 +1,7 @@
 """st.async and red.async: lanes store to, or reduce in, shared memory of a block of their cluster in the background.
 
-Each lane completes as many bytes as it stores on an mbarrier of that block. All lanes that use one mbarrier are one
-operation; it takes effect as late as it may, as other bulk operations do (`simt.asynchronous`).
+Each lane completes the bytes that it stores on an mbarrier of that block. All lanes that use one mbarrier form one
+operation; it takes effect as late as possible, like other bulk operations (`simt.asynchronous`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .mbarrier_words import phase
 def store(
     group: Group, site: Site, barrier: Site, address: np.ndarray, value: np.ndarray | tuple, mbar: np.ndarray, how: str
 ) -> None:
-    """Lanes store `value`, or reduce it by the operation `how`, at `address`, and complete on the mbarrier `mbar`.
+    """Store `value`, or reduce it by the operation `how`, at `address`, and complete on the mbarrier `mbar`.
 
     Raises AsyncMisuse if the two are not in one block, and the errors of a store and of an arrival.
     """

@@ -13,12 +13,12 @@ from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack
 from .cluster_addresses import own_address
 
-FEWEST_BLOCKS = 16  # of a batch, for which it pays to look at one block's addresses alone
+FEWEST_BLOCKS = 16  # of a batch for which looking at only one block's addresses pays
 _LANES = np.arange(WARP)
 
 
 def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
-    """The cost of a shared-memory access. Raises OutOfBounds and Misaligned."""
+    """Return the cost of a shared-memory access. Raises OutOfBounds and Misaligned."""
     cost = access_cost(group.lanes, address, site.offset, site.width, SHARED_MEASURES[site.carried_out])
     extents = group.batch.extents["shared"]
     if not extents.contains(cost.lowest, cost.highest, site.width):
@@ -42,8 +42,8 @@ def _index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 
 def _columns(group: Group, site: Site, address: np.ndarray) -> np.ndarray | None:
-    """The elements that the threads of each block access in its memory, (threads,), if all blocks of the batch do the
-    same; else None."""
+    """Return the elements that the threads of each block access in its memory, (threads,), if all blocks of the batch
+    do the same; else None."""
     lanes, blocks = group.lanes, group.batch.blocks
     if lanes.ragged or lanes.shape[0] != blocks or blocks < FEWEST_BLOCKS or address.shape != (1, lanes.shape[1]):
         return None
@@ -97,9 +97,9 @@ def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarra
 
 
 def _store_rows(rows: np.ndarray, columns: np.ndarray, value: np.ndarray) -> bool:
-    """Store to the same elements of all rows, if each warp stores to elements that follow each other; whether it did.
+    """Store to the same elements of all rows, if each warp stores to consecutive elements; return whether it did.
 
-    `rows`: (blocks, elements). A quarter of the time that a store to any elements takes.
+    `rows`: (blocks, elements). This takes a quarter of the time of a store to arbitrary elements.
     """
     if columns.size % WARP or not (columns.reshape(-1, WARP) - columns[::WARP].reshape(-1, 1) == _LANES).all():
         return False

@@ -58,7 +58,7 @@ _live: WeakValueDictionary[int, Surface] = WeakValueDictionary()
 
 
 def _surfaces(group: Group, site: Site, geometry: str, handle: np.ndarray) -> list[tuple[Surface, np.ndarray]]:
-    """The surfaces that an access reaches, each with a mask of its lanes."""
+    """Yield the surfaces that an access reaches, each with a mask of its lanes."""
     out, shape = [], group.lanes.shape
     for number in np.unique(handle):
         which = np.broadcast_to(handle == number, shape)
@@ -78,7 +78,8 @@ def _surfaces(group: Group, site: Site, geometry: str, handle: np.ndarray) -> li
 def _place(
     group: Group, site: Site, mode: str, surface: Surface, which: np.ndarray, nbytes: int, at: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The offset in bytes of each access of the lanes `which`, (n,), and where it is inside. Raises for the others."""
+    """Return the offset in bytes of each access of the lanes `which`, (n,), and where it is inside. Raises an error for
+    the others."""
     geometry = GEOMETRIES[surface.geometry]
     extents = surface.rows.shape
     at = [np.broadcast_to(each, which.shape)[which].astype(np.int64) for each in at]

@@ -17,7 +17,7 @@ from ..simt.launch_counts import LaunchCounts
 from ..simt.site import Site
 
 TICK = 1000  # a clock advances by this much at each reading
-LIMIT = 4096  # outputs of one launch that are shown; a GPU too keeps only what fits into its buffer
+LIMIT = 4096  # outputs of one launch that are shown; a GPU too keeps only as many as fit into its buffer
 LONGEST = 4096  # bytes after which a string without an end is cut off
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t)?(.)", re.S)
 _WIDE = ("ll", "l", "z", "j", "t")
@@ -35,7 +35,7 @@ class _Reader:
         )
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """The bytes at an address. Raises OutOfBounds."""
+        """Return the bytes at an address. Raises OutOfBounds."""
         batch = self.group.batch
         if LOCAL_WINDOW <= address < PARAM_WINDOW:
             data = batch.local[self.block * batch.threads + self.thread, : batch.local_bytes]
@@ -56,7 +56,7 @@ class _Reader:
         return data[start : start + nbytes].tobytes()
 
     def string(self, address: int) -> str:
-        """The zero-terminated text at an address."""
+        """Return the zero-terminated text at an address."""
         out = bytearray()
         while len(out) < LONGEST:
             (letter,) = self.read(address + len(out), 1)
@@ -66,7 +66,7 @@ class _Reader:
         return out.decode("utf-8", "replace")
 
     def where(self) -> Where:
-        """The place of this lane, for errors."""
+        """Return the place of this lane, for errors."""
         bad = np.zeros(self.group.lanes.shape, np.bool_)
         bad.ravel()[self.lane] = True
         return place_of(self.group, self.site, bad)
@@ -79,7 +79,7 @@ class _Values:
         self.reader, self.address, self.count, self.offset = reader, address, 0, 0
 
     def next(self, code: str) -> int | float:
-        """The next value; `code` is its `struct` type."""
+        """Return the next value; `code` is its `struct` type."""
         size = struct.calcsize(code)
         start = -(-self.offset // size) * size
         self.offset, self.count = start + size, self.count + 1
@@ -112,7 +112,7 @@ def _floating(value: float, flags: str, width: str, precision: str | None, lette
 
 
 def _format(form: str, values: _Values) -> str:
-    """The formatted text, as in the CUDA C++ Programming Guide, "Formatted Output", and C17, 7.21.6.1."""
+    """Format the text, as in the CUDA C++ Programming Guide, "Formatted Output", and C17, 7.21.6.1."""
 
     def one(match: re.Match) -> str:
         flags, width, precision, size, letter = match.groups()
@@ -196,8 +196,8 @@ def trap(group: Group, site: Site) -> NoReturn:
 
 
 def clock(group: Group) -> np.ndarray:
-    """%clock and %globaltimer: uint64 (1,1), TICK more at each reading. Not a real time, but it grows, and it is the
-    same in every run. Starts at TICK in every batch of blocks."""
+    """%clock and %globaltimer: uint64 (1,1), TICK more at each reading. It is not real time, but it grows, and it is
+    the same in every run. It starts at TICK in every batch of blocks."""
     group.batch.timer += TICK
     return np.array([[group.batch.timer]], np.uint64)
 

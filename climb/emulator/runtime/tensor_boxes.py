@@ -1,4 +1,4 @@
-"""Which elements a tensor copy moves, and where each lies in shared memory.
+"""The elements that a tensor copy moves, and the place of each in shared memory.
 
 PTX ISA, section "Tensors": tile mode, im2col mode, and the swizzling modes.
 """
@@ -13,10 +13,10 @@ from ..memory.tensor_map import TensorMap
 
 
 def swizzled(address: np.ndarray, swizzle: int) -> np.ndarray:
-    """Where the byte at a shared address lies with a swizzle of 32, 64 or 128 bytes (0: none).
+    """Return the place of the byte at a shared address with a swizzle of 32, 64 or 128 bytes (0: none).
 
-    Bits 4, 4 to 5, or 4 to 6 of the address are exclusive-ored with as many bits from bit 7 on: 16-byte chunks change
-    places within `swizzle` bytes, differently in each of 2, 4 or 8 rows of 128 bytes.
+    Bits 4, 4 to 5, or 4 to 6 of the address are exclusive-ored with the same number of bits from bit 7 on: 16-byte
+    chunks change places within `swizzle` bytes, differently in each of 2, 4 or 8 rows of 128 bytes.
     """
     if not swizzle:
         return address
@@ -37,7 +37,7 @@ class Box:
 
 
 def box_at(tensor: TensorMap, start: tuple[int, ...]) -> Box:
-    """The box whose first element has the coordinates `start`, innermost first."""
+    """Return the box whose first element has the coordinates `start`, innermost first."""
     steps, strides = (1, *tensor.element_strides[1:]), (tensor.itemsize, *tensor.strides)
     address, inside = np.zeros(1, np.int64), np.ones(1, np.bool_)
     each = zip(start, tensor.tile, steps, strides, tensor.dims, strict=True)
@@ -51,7 +51,8 @@ def box_at(tensor: TensorMap, start: tuple[int, ...]) -> Box:
 
 
 def pixels_at(tensor: TensorMap, start: tuple[int, ...], offsets: tuple[int, ...]) -> Box:
-    """The channels of some pixels, in im2col mode. `start`: the first channel, then the first pixel: W, H, D, image.
+    """Return the channels of some pixels, in im2col mode. `start`: the first channel, then the first pixel: W, H, D,
+    image.
 
     The pixels follow each other in the bounding box, along W first; each is then moved by `offsets` (W, H, D).
     """
@@ -79,6 +80,6 @@ def pixels_at(tensor: TensorMap, start: tuple[int, ...], offsets: tuple[int, ...
 
 
 def bounding_box(tensor: TensorMap) -> list[tuple[int, int]]:
-    """The first pixel and the end of the bounding box in im2col mode, along W, H and D."""
+    """Return the first pixel and the end of the bounding box in im2col mode, along W, H and D."""
     how = tensor.im2col
     return [(low, dim + up) for low, up, dim in zip(how.lower, how.upper, tensor.dims[1:-1], strict=True)]

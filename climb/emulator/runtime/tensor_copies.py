@@ -1,9 +1,9 @@
 """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: one thread copies a box of a tensor in the background.
 
 PTX ISA, sections "Tensors" and "Data Movement and Conversion Instructions: Tensor copy". In shared memory the elements
-of the box touch, the innermost dimension first. Where the tensor map asks for a swizzle, the 16-byte chunk of each
-element is exclusive-ored with address bits above it, as `swizzled` says. Elements outside the tensor are read as zero
-(or NaN) and are not written.
+of the box touch, the innermost dimension first. If the tensor map has a swizzle, the 16-byte chunk of each element is
+exclusive-ored with address bits above it, as `swizzled` describes. Elements outside the tensor are read as zero (or
+NaN) and are not written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .global_effects import read_global, write_global
 from .tensor_boxes import Box, bounding_box, box_at, pixels_at, swizzled
 from .tensor_rounding import rounded
 
-#: The 16 bits, repeated, that fill elements outside a tensor of floats, if it asks for NaN: what an H200 writes.
+#: The 16 bits, repeated, that fill elements outside a tensor of floats with NaN, as written by an H200.
 _NAN = 0x7FF7
 #: The PTX type of a reduction on elements of each type.
 _KINDS = {
@@ -40,13 +40,13 @@ _REDUCES = {
 }  # fmt: skip
 
 
-#: Bytes of which the start of a box in its rows is a multiple: the PTX ISA does not say so, but an H200 stops with an
-#: illegal instruction otherwise. Triton's tutorial of TMA in Gluon (04-tma.py) names the rule.
+#: The start of a box in its rows must be a multiple of this many bytes. The PTX ISA does not say so, but an H200 stops
+#: with an illegal instruction otherwise. Triton's tutorial of TMA in Gluon (04-tma.py) names the rule.
 ROW_START = 16
 
 
 def _tensor(group: Group, site: Site, address: int) -> TensorMap:
-    """The tensor map at a generic address. Raises OutOfBounds, Misaligned, AsyncMisuse."""
+    """Return the tensor map at a generic address. Raises OutOfBounds, Misaligned, AsyncMisuse."""
     batch = group.batch
     bulk.check_alignment(group, site, address, 64, "a tensor map")
     if PARAM_WINDOW <= address < PARAM_WINDOW + WINDOW:
@@ -69,7 +69,7 @@ def _tensor(group: Group, site: Site, address: int) -> TensorMap:
 
 @functools.lru_cache(maxsize=1024)
 def _usable(data: bytes) -> TensorMap | str:
-    """The tensor map in 128 bytes, or why no copy can use it."""
+    """Return the tensor map in 128 bytes, or the reason why no copy can use it."""
     found = decode(data)
     if found is None:
         return "these 128 bytes are no tensor map, or a store has changed them; make it on the host"
@@ -83,7 +83,7 @@ def _usable(data: bytes) -> TensorMap | str:
 def _place(
     group: Group, site: Site, tensor: TensorMap, coordinates: list[int], offsets: list[int] | None, local: int
 ) -> Box:
-    """The box of a copy, checked against the tensor map, the allocation, and shared memory at `local`.
+    """Return the box of a copy, checked against the tensor map, the allocation, and shared memory at `local`.
 
     `offsets` move the pixels of a copy in im2col mode; None in tile mode.
     """
@@ -116,7 +116,8 @@ def _check_mode(group: Group, site: Site, tensor: TensorMap, offsets: list[int] 
 
 
 def _allocation(group: Group, site: Site, tensor: TensorMap, box: Box) -> Allocation | None:
-    """The allocation that holds the elements of a box; None if all are outside the tensor. Raises OutOfBounds."""
+    """Return the allocation that holds the elements of a box; None if all are outside the tensor. Raises
+    OutOfBounds."""
     if not box.address.size:
         return None
     first, last = int(box.address.min()), int(box.address.max())
@@ -141,7 +142,7 @@ def _count(group: Group, site: Site, tensor: TensorMap, box: Box) -> None:
 
 
 def _gather(tensor: TensorMap, box: Box, held: Allocation | None) -> np.ndarray:
-    """The elements of a box, in their order in shared memory: unsigned integers (n,)."""
+    """Return the elements of a box, in their order in shared memory: unsigned integers (n,)."""
     dtype = np.dtype(f"u{tensor.itemsize}")
     out = np.zeros(box.inside.size, dtype)
     if tensor.nan_fill:
@@ -152,7 +153,7 @@ def _gather(tensor: TensorMap, box: Box, held: Allocation | None) -> np.ndarray:
 
 
 def _elements(data: np.ndarray, offset: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The elements that start at byte offsets: one of `dtype` each."""
+    """Return the elements that start at byte offsets: one of `dtype` each."""
     return data[offset[:, None] + np.arange(dtype.itemsize)].view(dtype)[:, 0]
 
 

@@ -1,7 +1,7 @@
 """tensormap.replace and tensormap.cp_fenceproxy: threads change a field of a tensor map in memory, or copy one.
 
-PTX ISA, section "tensormap.replace". A tensor map that breaks a rule on the way is no fault, because its fields are
-replaced one by one; it is checked when a copy uses it.
+PTX ISA, section "tensormap.replace". A tensor map may break a rule meanwhile, because its fields are replaced one by
+one; it is checked when a copy uses it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def replace_field(
 
 
 def _replaced(group: Group, site: Site, one: TensorMap, field: str, ordinal: int, new: int) -> TensorMap:
-    """The tensor map with a new field; `ordinal` counts from the innermost dimension."""
+    """Return the tensor map with a new field; `ordinal` counts from the innermost dimension."""
     if field == "global_address":
         return replace(one, address=new & (1 << 64) - 1)
     if field == "rank":
@@ -81,7 +81,7 @@ def _replaced(group: Group, site: Site, one: TensorMap, field: str, ordinal: int
 
 
 def _with_rank(one: TensorMap, rank: int) -> TensorMap:
-    """The tensor map with more dimensions, of one element, or with fewer."""
+    """Return the tensor map with more dimensions, of one element, or with fewer."""
 
     def entries(values: tuple[int, ...], count: int, fill: int) -> tuple[int, ...]:
         return (*values[:count], *(fill,) * (count - len(values)))

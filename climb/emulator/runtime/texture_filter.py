@@ -1,8 +1,8 @@
 """Linear filtering, bit by bit as on an H200.
 
-The CUDA C++ Programming Guide ("Texture Fetching") says that weights have 8 fractional bits; the rest is what an H200's
-results show. All of 155,648 reads of float32 textures of one to three dimensions and layers have the same bits, and all
-but 4 of 20,480 reads of cubes, all in one direction. Other formats are taken to be alike.
+The CUDA C++ Programming Guide ("Texture Fetching") says that weights have 8 fractional bits; the rest is inferred from
+an H200's results. All of 155,648 reads of float32 textures of one to three dimensions and layers have the same bits,
+and all but 4 of 20,480 reads of cubes, all in one direction. Other formats are taken to be alike.
 
 - Normalised coordinates are cut to 21 fractional bits, and then multiplied by the extent. Where addressing clamps,
   coordinates are clamped to the centres of the outermost texels first.
@@ -23,17 +23,17 @@ ONE = 256
 
 
 def cut(x: np.ndarray) -> np.ndarray:
-    """Normalised coordinates, float64, as the texture unit takes them."""
+    """Return normalised coordinates, float64, as the texture unit takes them."""
     return np.floor(x * _CUT) / _CUT
 
 
 def weight(fraction: np.ndarray) -> np.ndarray:
-    """The weight in 256ths of the texel with the larger index, int64."""
+    """Return the weight in 256ths of the texel with the larger index, int64."""
     return np.floor(fraction * ONE + 0.5).astype(np.int64)
 
 
 def weights(high: tuple[np.ndarray, ...]) -> dict[tuple[int, ...], np.ndarray]:
-    """The weights in 256ths of all texels of a read, by the part (0 lower, 1 higher) of each axis x, y, z.
+    """Return the weights in 256ths of all texels of a read, by the part (0 lower, 1 higher) of each axis x, y, z.
 
     `high`: the weight of the higher part of each axis.
     """
@@ -55,7 +55,7 @@ def _share(whole: np.ndarray | int, part: np.ndarray) -> np.ndarray:
 
 
 def weighted_sum(texels: dict[tuple[int, ...], np.ndarray], parts: dict[tuple[int, ...], np.ndarray]) -> np.ndarray:
-    """The filtered float32 values, of texels float64 (..., channels) and weights in 256ths (...)."""
+    """Return the filtered float32 values, of texels float64 (..., channels) and weights in 256ths (...)."""
     total: np.ndarray | float = 0.0
     for plane in {place[2:] for place in texels}:
         here = [place for place in texels if place[2:] == plane]
@@ -73,7 +73,7 @@ def _aligned_sum(texels: list[np.ndarray], parts: list[np.ndarray]) -> np.ndarra
 
 
 def _rounded(value: np.ndarray) -> np.ndarray:
-    """float64 as float32, halves away from zero."""
+    """Return float64 as float32, halves away from zero."""
     near = value.astype(np.float32)
     further = np.nextafter(near, np.copysign(np.float32(np.inf), near))
     half = (near.astype(np.float64) + further) / 2

@@ -1,8 +1,8 @@
 """Texture reads of memory that stores and copies can reach too: linear memory and pitched arrays of the caller.
 
-They are reported to the checks as the loads that they are, so that a read of what an asynchronous copy is still
-writing, of what a launch before may still write, or of what another thread writes, is found. A CUDA array is a memory
-of its own, which only surfaces write.
+They are reported to the checks as loads. This finds reads of memory that an asynchronous copy is still writing, that a
+launch before may still write, or that another thread writes. A CUDA array is separate memory, which only surfaces
+write.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Report = Callable[[tuple[np.ndarray, ...], list[np.ndarray]], None]
 
 
 def report_of(group: Group, site: Site, data: np.ndarray, which: np.ndarray) -> Report | None:
-    """What to call for the texels that the lanes `which` read; None if nothing can be wrong with that.
+    """Return the function that reports the texels read by the lanes `which`; None if no check applies to them.
 
-    `data`: the texels, (..., channels). The call raises Race, AsyncRace, EarlyAccess and Uninitialised.
+    `data`: the texels, (..., channels). The function raises Race, AsyncRace, EarlyAccess and Uninitialised.
     """
     batch = group.batch
     found = _allocation(group, data)
@@ -53,7 +53,7 @@ def report_of(group: Group, site: Site, data: np.ndarray, which: np.ndarray) -> 
 
 
 def _allocation(group: Group, data: np.ndarray) -> tuple[Allocation, int] | None:
-    """The allocation that an array is a view of, and the address of its first element; None if there is none."""
+    """Return the allocation that an array is a view of, and the address of its first element; None if there is none."""
     at = _pointer(data)
     for one in group.batch.memory.live():
         distance = at - _pointer(one.data)

@@ -93,7 +93,7 @@ class Texture:
         return "s32" if self.data.dtype.kind == "i" else "u32"
 
     def values(self, texels: np.ndarray) -> np.ndarray:
-        """Texels as float64, which holds 32-bit integers exactly."""
+        """Return texels as float64, which holds 32-bit integers exactly."""
         wide = texels.astype(np.float64)
         if not self.as_fractions:
             return wide
@@ -101,7 +101,7 @@ class Texture:
 
 
 def new_handle() -> int:
-    """A handle for a texture or surface object."""
+    """Return a handle for a texture or surface object."""
     return next(_numbers)
 
 
@@ -109,7 +109,7 @@ _live: WeakValueDictionary[int, Texture] = WeakValueDictionary()
 
 
 def _scaled(texture: Texture, axis: int, x: np.ndarray, extent: int) -> tuple[np.ndarray, str]:
-    """The coordinate in texels, and the addressing mode for indices beyond the edge."""
+    """Return the coordinate in texels, and the addressing mode for indices beyond the edge."""
     x, mode = x.astype(np.float64), texture.addressing[axis]
     x = np.where(np.isnan(x), 0.0, x)
     if not texture.normalised:
@@ -134,7 +134,8 @@ class _Axis(NamedTuple):
 
 
 def _texels(texture: Texture, axis: int, x: np.ndarray, extent: int, both: bool = False) -> _Axis:
-    """The texels at a coordinate. With `both`, those that linear filtering would use, however the texture filters."""
+    """Return the texels at a coordinate. With `both`, those that linear filtering would use, however the texture
+    filters."""
     x, mode = _scaled(texture, axis, x, extent)
     x = np.clip(x, -_FAR, _FAR)
     high = None
@@ -155,7 +156,7 @@ def _texels(texture: Texture, axis: int, x: np.ndarray, extent: int, both: bool 
 
 
 def _indexed(texture: Texture, axis: int, x: np.ndarray, extent: int) -> _Axis:
-    """The texel with an index."""
+    """Return the texel with an index."""
     index = x.astype(np.int64)
     zero = texture.linear or texture.addressing[axis] == "border"
     inside = (index >= 0) & (index < extent) if zero else None
@@ -168,7 +169,8 @@ def sample(
     layer: np.ndarray | None = None,
     report: Report | None = None,
 ) -> list[np.ndarray]:
-    """The four channels, in the type that the texture reads as. Coordinates x, y, z: float32, or int32 for indices.
+    """Return the four channels, in the type that the texture reads as. Coordinates x, y, z: float32, or int32 for
+    indices.
 
     `layer` numbers the layers of a layered texture, and is clamped to them. `report`: see `texture_memory`.
     """
@@ -204,7 +206,7 @@ _KINDS = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
 
 
 def _value(texture: Texture, parts: tuple, first: np.ndarray | None, report: Report | None) -> np.ndarray:
-    """The channels of one texel: float64 (..., channels). `first`: the index of its layer or face."""
+    """Return the channels of one texel: float64 (..., channels). `first`: the index of its layer or face."""
     place = tuple(index for index, _ in reversed(parts))
     place = place if first is None else (first, *place)
     if report is not None:
@@ -218,7 +220,7 @@ def _value(texture: Texture, parts: tuple, first: np.ndarray | None, report: Rep
 
 
 def cube_face(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """The face that a direction points at, and the normalised coordinates in it.
+    """Return the face that a direction points at, and the normalised coordinates in it.
 
     CUDA C++ Programming Guide, "Cubemap Textures": the coordinate with the largest magnitude chooses the face.
     """
@@ -234,7 +236,7 @@ def cube_face(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, 
 def gather(
     texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray | None, report: Report | None = None
 ) -> list[np.ndarray]:
-    """One channel of the four texels that linear filtering would use, in the order of `tex2Dgather`.
+    """Return one channel of the four texels that linear filtering would use, in the order of `tex2Dgather`.
 
     That is counterclockwise from the lower left: (x0, y1), (x1, y1), (x1, y0), (x0, y0).
     """
@@ -252,7 +254,8 @@ def gather(
 def _live_textures(
     group: Group, site: Site, geometry: str, kind: str, handle: np.ndarray, indexed: bool
 ) -> Iterator[tuple[Texture, np.ndarray]]:
-    """The textures that a read reaches, each with a mask of its lanes. Raises for one that cannot be read like this."""
+    """Yield the textures that a read reaches, each with a mask of its lanes. Raises an error for one that cannot be
+    read like this."""
     for number in np.unique(handle):
         which = np.broadcast_to(handle == number, group.lanes.shape)
         texture = _live.get(int(number))

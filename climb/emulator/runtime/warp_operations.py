@@ -23,7 +23,7 @@ def shuffle(
     """
     lanes = group.lanes
     if lanes.layout.kind == "whole" and by.size == limit.size == mask.size == 1:
-        # One warp stands for all, whatever their values: such shuffles are the most frequent ones.
+        # One warp represents all, whatever their values: such shuffles are the most frequent ones.
         (values,), steps, limits, named = to_rows(lanes, value), by, limit, mask
         rows = lanes.shape[1] // WARP
     else:
@@ -158,7 +158,7 @@ def reduce(group: Group, mode: str, value: np.ndarray, mask: np.ndarray) -> np.n
 
 
 def block_vote(group: Group, mode: str, flag: np.ndarray) -> np.ndarray:
-    """bar.red.{popc,and,or} over all threads of each block, all of which are in the group."""
+    """bar.red.{popc,and,or} over all threads of each block; the group must contain all of them."""
     lanes = group.lanes
     if lanes.ragged:
         flags = np.broadcast_to(flag, lanes.shape).reshape(-1, lanes.threads)

@@ -17,8 +17,8 @@ WARPS = 4  # of a warpgroup
 class RegisterPool:
     """The registers of the blocks of a batch.
 
-    `held`, int64 (blocks, warps): registers of each thread of a warp; 0 until the warp has changed them. `changes`:
-    how often each warp has, and `sites` where last.
+    `held`, int64 (blocks, warps): registers of each thread of a warp; 0 until the warp has changed them. `changes`: the
+    number of changes of each warp; `sites`: the site of its last one.
     """
 
     def __init__(self, batch: Batch) -> None:
@@ -47,7 +47,8 @@ def change(group: Group, site: Site, registers: int, more: bool) -> None:
 
 
 def check_left(batch: Batch, entry: int) -> None:
-    """When all blocks have ended: each change was made by whole warpgroups, and the pool had enough for all.
+    """When all blocks have ended, check that each change was made by whole warpgroups, and that the pool had enough
+    registers.
 
     `entry`: the registers per thread at the start; 0 if they are not known. Raises WarpMismatch and AsyncMisuse.
     """

@@ -1,4 +1,4 @@
-"""Asynchronous operations: what they access, and the commit groups by which threads wait for them."""
+"""Asynchronous operations: their accesses, and the commit groups by which threads wait for them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class AsyncAccess:
     Each lane accesses `site.width` bytes at `address + site.offset`; `site.space` ("shared" or "global") says where,
     `site.action` whether it reads ("load") or writes. A longer range has a lane for each of its `pieces`, so a thread
     may appear several times in `lanes`. `value`: the containers to be written, if they are known at the start; two
-    copies that write the same value to the same place are no race. `number`, int64 (lanes,): the commit group of each
-    lane, or whatever else tells its completion. `home`: the block of the batch whose shared memory is accessed,
-    if it is not the lane's own. `collective`: a read for many threads at once; when it is complete, any of them may
-    hand the memory on, so it does not count as an ordinary read by its lane. `some`, bool: the lanes that access any
-    byte, if not all do; the others' addresses may lie anywhere. `why` tells (block, thread, number) why
-    the access of a lane is still in flight, as the last part of a sentence.
+    copies that write the same value to the same place do not race. `number`, int64 (lanes,): the commit group of each
+    lane, or another number that identifies its completion. `home`: the block of the batch whose shared memory is
+    accessed, if it is not the lane's own. `collective`: a read for many threads at once; when it is complete, any of
+    them may hand the memory on, so it does not count as an ordinary read by its lane. `some`, bool: the lanes that
+    access any byte, if not all do; the others' addresses may lie anywhere. `why` tells (block, thread, number) why the
+    access of a lane is still in flight, as the last part of a sentence.
     """
 
     site: Site
@@ -44,16 +44,16 @@ class AsyncAccess:
 
     @property
     def writes(self) -> bool:
-        """Whether it writes memory."""
+        """Return whether the access writes memory."""
         return self.site.action != "load"
 
     @property
     def block(self) -> np.ndarray:
-        """The block whose shared memory each lane accesses; broadcasts to the lanes' shape."""
+        """Return the block whose shared memory each lane accesses; it broadcasts to the lanes' shape."""
         return self.lanes.block if self.home is None else self.home
 
     def part(self, where: np.ndarray) -> AsyncAccess:
-        """The access restricted to the lanes for which `where`, bool (lanes,), holds."""
+        """Return the access restricted to the lanes for which `where`, bool (lanes,), holds."""
         flat, shape = np.flatnonzero(where), self.lanes.shape
         selection = Selection(columns=flat) if self.lanes.ragged else Selection(flat=flat)
         cut = {
@@ -110,7 +110,7 @@ class Covered:
 
 
 def _of_each(accesses: tuple[AsyncAccess, ...], which: Callable[[AsyncAccess], np.ndarray]) -> list[np.ndarray]:
-    """`which` of each access; once for those of the same lanes and commit groups."""
+    """Yield `which` of each access; once for those of the same lanes and commit groups."""
     found: dict[tuple[int, int], np.ndarray] = {}
     for access in accesses:
         key = id(access.lanes), id(access.number)
@@ -120,11 +120,11 @@ def _of_each(accesses: tuple[AsyncAccess, ...], which: Callable[[AsyncAccess], n
 
 
 class CommitGroups:
-    """Operations that each thread collects in groups, and of which it leaves the latest few open when it waits.
+    """Operations that each thread collects in groups; a wait leaves the latest few groups open.
 
-    cp.async, bulk copies and wgmma each have groups of their own. `commits`, int64 (threads of the batch,), counts the
-    groups that a thread has committed; that is also the number of its open group. `names`: what a message calls the
-    instructions that commit and wait.
+    cp.async, bulk copies and wgmma each have their own groups. `commits`, int64 (threads of the batch,), counts the
+    groups that a thread has committed; that is also the number of its open group. `names`: the instructions that commit
+    and wait, as messages call them.
     """
 
     def __init__(self, threads: int, names: tuple[str, str] = ("commit", "wait")) -> None:
@@ -135,7 +135,7 @@ class CommitGroups:
         self._last: np.ndarray | None = None  # int64 (threads, 2): number of the latest wait from 1 on, commits by then
 
     def open_group(self, lanes: Lanes) -> np.ndarray:
-        """The number of the group to which operations of these lanes belong until the next commit."""
+        """Return the number of the group to which operations of these lanes belong until the next commit."""
         return self.commits[lanes.linear()]
 
     def commit(self, lanes: Lanes) -> None:
@@ -143,7 +143,8 @@ class CommitGroups:
         self.commits[lanes.linear()] += 1
 
     def wait(self, lanes: Lanes, number: int, site: Site) -> list[Covered]:
-        """Wait until at most the latest `number` groups of each lane are open; return what this covers."""
+        """Wait until at most the latest `number` groups of each lane are open; return the operations that this
+        covers."""
         if not self.pending:
             return []
         linear = lanes.linear()
@@ -157,7 +158,8 @@ class CommitGroups:
         return self._cover(lambda access: access.number < done[access.lanes.linear()])
 
     def take(self, lanes: Lanes, operations: list[Pending]) -> list[Covered]:
-        """Complete `operations`, as far as they are pending, for these lanes; return what this covers."""
+        """Complete `operations`, as far as they are pending, for these lanes; return the operations that this
+        covers."""
         mine, wanted = np.zeros(self.commits.size, np.bool_), {id(each) for each in operations}
         mine[lanes.linear()] = True
         return self._cover(lambda access: mine[access.lanes.linear()], wanted)
@@ -186,7 +188,7 @@ class CommitGroups:
         return covered
 
     def why(self, thread: int, number: int) -> str:
-        """Why group `number` of a thread of the batch is still open, as the last part of a sentence."""
+        """Explain why group `number` of a thread of the batch is still open, as the last part of a sentence."""
         commit, wait = self.names
         if number >= self.commits[thread]:
             return f"no {commit} has closed its group"

@@ -1,7 +1,7 @@
 """mbarriers of a batch, and the bulk operations that are in flight.
 
 A bulk operation may take effect at any time between its issue and its completion. Here it takes effect as late as
-possible: when a thread waits for it and would otherwise not get on.
+possible: when a thread waits for it and could not continue otherwise.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Operation:
 
     `fetch` reads the source, `deliver` writes the target and completes. `barriers`: the words (see `Asynchronous`) of
     the mbarriers on which it completes, with the phase that each was in at the issue; empty if it belongs to a bulk
-    group. `group`: the number of that group. `accesses`: what it reads and writes; `open`: those of them that the
-    search for races holds to be in flight.
+    group. `group`: the number of that group. `accesses`: its reads and writes; `open`: the accesses that the search for
+    races considers in flight.
     """
 
     site: Site
@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def writes_shared(self) -> bool:
-        """Whether it writes to shared memory."""
+        """Return whether the operation writes to shared memory."""
         return any(each.writes and each.site.space == "shared" for each in self.accesses)
 
     def read(self) -> None:
@@ -56,13 +56,13 @@ class Operation:
 
 
 class Asynchronous:
-    """The mbarriers and operations of a batch. An mbarrier is known by its word: the index of its 8 bytes in the shared
-    memory of all blocks.
+    """The mbarriers and operations of a batch. An mbarrier is identified by its word: the index of its 8 bytes in the
+    shared memory of all blocks.
 
-    `live`: bool by word, where an mbarrier has been initialised; `values`: uint64 by word, what mbarrier operations
-    have left there. `initialised`: the site that initialised each word; `published`: which threads know of that. Since
-    anything has happened at an mbarrier, `polls` counts failed waits, and `polling`, bool by block * threads + thread,
-    tells who has waited in vain (None: nobody).
+    `live`: bool by word, where an mbarrier has been initialised; `values`: uint64 by word, the state that mbarrier
+    operations have left there. `initialised`: the site that initialised each word; `published`: the threads that know
+    of that. Since anything last happened at an mbarrier, `polls` counts failed waits, and `polling`, bool by block *
+    threads + thread, marks the threads that have waited in vain (None: none).
     """
 
     def __init__(self) -> None:
@@ -78,11 +78,11 @@ class Asynchronous:
 
     @property
     def used(self) -> bool:
-        """Whether there is an mbarrier or an operation."""
+        """Return whether there is an mbarrier or an operation."""
         return self.live is not None or bool(self.operations)
 
     def progress(self) -> None:
-        """Something has happened at an mbarrier."""
+        """Record that something has happened at an mbarrier."""
         self.polls, self.polling = 0, None
 
     def prepare(self, words: int) -> None:
@@ -91,7 +91,7 @@ class Asynchronous:
             self.live, self.values = np.zeros(words, np.bool_), np.zeros(words, np.uint64)
 
     def finish_at(self, words: Iterable[int]) -> bool:
-        """Let the operations take effect that complete on any of these mbarriers; whether there were any."""
+        """Let the operations take effect that complete on any of these mbarriers; return whether there were any."""
         wanted = set(words)
         return self._finish([each for each in self.operations if not wanted.isdisjoint(each.barriers)])
 

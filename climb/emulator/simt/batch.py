@@ -45,8 +45,8 @@ class Batch:
     operations; `registers` is None until a warpgroup changes its own. `parked`: the groups that wait at a barrier, by
     basic block. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs one.
     `changes` counts the operations that have changed memory, and `journal` has their places, from the time when the
-    scheduler is `watching` on. `footprint`: what batches do to global memory while workers run others. `tick` is called
-    before each basic block; None for nothing.
+    scheduler is `watching` on. `footprint`: the batches' accesses to global memory while workers run others. `tick` is
+    called before each basic block; None for nothing.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Batch:
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     def parameter(self, offset: int, dtype: str) -> np.ndarray:
-        """The parameter at a byte offset, as a (1,1) value."""
+        """Return the parameter at a byte offset, as a (1,1) value."""
         found = self._values.get((offset, dtype))
         if found is None:
             size = np.dtype(dtype).itemsize
@@ -114,7 +114,7 @@ class Batch:
 
     @cached_property
     def parameter_memory(self) -> np.ndarray:
-        """The parameters as a kernel that takes their address finds them: uint8, with the gaps between them."""
+        """Return the parameters as a kernel that takes their address finds them: uint8, with the gaps between them."""
         layout, out = self.kernel.layout, buffer(self.kernel.layout.param_span)
         for name, offset in layout.parameters.items():
             place, size = layout.addresses[name][1], layout.sizes[name]
@@ -122,35 +122,37 @@ class Batch:
         return out
 
     def shared_view(self, dtype: np.dtype) -> np.ndarray:
-        """Shared memory of all blocks, flat, as elements of `dtype`."""
+        """Return shared memory of all blocks, flat, as elements of `dtype`."""
         return self.shared.reshape(-1).view(dtype)
 
     def local_view(self, dtype: np.dtype) -> np.ndarray:
-        """Local memory of all threads, flat, as elements of `dtype`."""
+        """Return local memory of all threads, flat, as elements of `dtype`."""
         return self.local.reshape(-1).view(dtype)
 
     def note_change(self, data: np.ndarray, index: np.ndarray, old: np.ndarray | None = None) -> None:
-        """Elements of a view of memory are about to change, or have changed from `old`; called while `watching`."""
+        """Note that elements of a view of memory are about to change, or have changed from `old`; called while
+        `watching`."""
         self.changes += 1
         self.journal.write(data, index, old)
         if self.places is not None:
             self.places.note(data, index)
 
     def find(self, address: int, nbytes: int) -> Allocation | None:
-        """The allocation that holds the bytes, in the caller's memory or among the module's variables; or None."""
+        """Return the allocation that holds the bytes, in the caller's memory or among the module's variables; or
+        None."""
         return self.memory.find(address, nbytes) or self.kernel.variables.find(address, nbytes)
 
     def nearest(self, address: int) -> Allocation | None:
-        """The allocation nearest to an address, live or freed; None if there is none."""
+        """Return the allocation nearest to an address, live or freed; None if there is none."""
         found = [m.nearest(address) for m in (self.memory, self.kernel.variables)]
         return min((a for a in found if a is not None), key=lambda a: distance(a, address), default=None)
 
     def block_index(self, block: int) -> tuple[int, int, int]:
-        """The position (x, y, z) in the grid of a block of this batch."""
+        """Return the position (x, y, z) in the grid of a block of this batch."""
         return self.order.index(self.start + block)
 
     def thread_index(self, thread: int) -> tuple[int, int, int]:
-        """The position (x, y, z) in its block of a linear thread index."""
+        """Return the position (x, y, z) in its block of a linear thread index."""
         return (
             thread % self.block[0],
             thread // self.block[0] % self.block[1],
@@ -158,7 +160,7 @@ class Batch:
         )
 
     def alive(self) -> np.ndarray:
-        """bool (blocks, threads): the threads that have not left the kernel."""
+        """Return the threads that have not left the kernel: bool (blocks, threads)."""
         alive = np.ones(self.blocks * self.threads, np.bool_)
         for lanes in self.exited:
             alive[lanes.linear()] = False
@@ -166,6 +168,6 @@ class Batch:
 
 
 def _rows(rows: int, nbytes: int) -> np.ndarray:
-    """Zeroed uint8 (rows, nbytes rounded up to a multiple of 16), aligned to 16 bytes."""
+    """Return zeroed uint8 (rows, nbytes rounded up to a multiple of 16), aligned to 16 bytes."""
     width = -(-nbytes // 16) * 16
     return buffer(rows * width).reshape(rows, width)

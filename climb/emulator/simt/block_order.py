@@ -34,20 +34,20 @@ class BlockOrder:
         return tuple(blocks // each for blocks, each in zip(self.grid, self.cluster, strict=True))
 
     def cluster_index(self, number: Number) -> tuple[Number, Number, Number]:
-        """The position in the grid of clusters of the cluster that holds block `number`."""
+        """Return the position in the grid of clusters of the cluster that holds block `number`."""
         return _split(number // self.size, self.clusters)
 
     def index_in_cluster(self, number: Number) -> tuple[Number, Number, Number]:
-        """The position of block `number` within its cluster."""
+        """Return the position of block `number` within its cluster."""
         return _split(number % self.size, self.cluster)
 
     def index(self, number: Number) -> tuple[Number, Number, Number]:
-        """The position of block `number` in the grid."""
+        """Return the position of block `number` in the grid."""
         outer, inner = self.cluster_index(number), self.index_in_cluster(number)
         return tuple(o * each + i for o, i, each in zip(outer, inner, self.cluster, strict=True))
 
     def number(self, index: Extent) -> int:
-        """The number of the block at a position in the grid."""
+        """Return the number of the block at a position in the grid."""
         inner = [at % each for at, each in zip(index, self.cluster, strict=True)]
         outer = [at // each for at, each in zip(index, self.cluster, strict=True)]
         return _join(outer, self.clusters) * self.size + _join(inner, self.cluster)

@@ -1,4 +1,4 @@
-"""Which places in memory have changed, to tell whether a kernel that runs for long still gets anywhere."""
+"""The places in memory that have changed, to tell whether a kernel that runs for a long time still makes progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ChangedPlaces:
         self.grown = False
 
     def note(self, data: np.ndarray, index: np.ndarray) -> None:
-        """Elements of a view change."""
+        """Note that elements of a view change."""
         view = data.__array_interface__["data"][0], data.itemsize
         if view not in self._changed:
             self._changed[view] = np.zeros(data.shape[0], np.bool_)
@@ -24,6 +24,6 @@ class ChangedPlaces:
         changed[index] = True
 
     def settle(self) -> bool:
-        """Whether places have changed that had not before the last call."""
+        """Return whether, since the last call, places have changed that had not changed before it."""
         grown, self.grown = self.grown, False
         return grown

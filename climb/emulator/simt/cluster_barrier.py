@@ -23,30 +23,32 @@ class ClusterBarrier:
 
     @property
     def arrived(self) -> np.ndarray:
-        """How often each thread has arrived."""
+        """The number of times each thread has arrived."""
         return self._times[0]
 
     @property
     def waited(self) -> np.ndarray:
-        """How often each thread has passed a wait."""
+        """The number of times each thread has passed a wait."""
         return self._times[1]
 
     def phase(self, lanes: Lanes) -> np.ndarray:
-        """Whether the number of the phase whose end lanes see now is odd, for each block of their clusters: int64
-        (blocks,), 0 or 1, any for other clusters."""
+        """Return whether the number of the last phase that lanes saw end is odd, for each block of their clusters:
+        int64 (blocks,), 0 or 1; the values for other clusters are arbitrary."""
         odd = np.zeros(self._shape[1] // self.size, np.int64)
         odd[np.broadcast_to(lanes.block // self.size, lanes.shape)] = self.waited[lanes.block, lanes.thread] & 1
         return odd.repeat(self.size)
 
     def when(self, phase: np.ndarray) -> np.ndarray:
-        """When each thread last arrived in an even or odd phase, 0 or 1 for each block; 0 if that was relaxed.
+        """Return the time when each thread last arrived in an even or odd phase, 0 or 1 for each block; 0 if that was
+        relaxed.
 
-        Of threads that have waited, some may have arrived for the next phase, but not for the one after that.
+        Some threads that have waited may have arrived for the next phase, but not for the one after that.
         """
         return np.where(phase[:, None] == 1, self._times[3], self._times[2])
 
     def arrive(self, lanes: Lanes, now: int) -> np.ndarray:
-        """Lanes arrive at time `now`. Returns those that have arrived before without waiting: bool, lanes' shape."""
+        """Record that lanes arrive at time `now`. Returns those that have arrived before without waiting: bool, lanes'
+        shape."""
         at = lanes.block, lanes.thread
         again = self.arrived[at] != self.waited[at]
         self._times[(2 + (self.arrived[at] & 1), *at)] = now
@@ -54,12 +56,13 @@ class ClusterBarrier:
         return again
 
     def absent(self, lanes: Lanes) -> np.ndarray:
-        """The lanes that wait without having arrived: bool, the shape of the lanes."""
+        """Return the lanes that wait without having arrived: bool, the shape of the lanes."""
         at = lanes.block, lanes.thread
         return self.arrived[at] == self.waited[at]
 
     def complete(self, lanes: Lanes, alive: np.ndarray) -> np.ndarray:
-        """The lanes for whose wait all threads of the cluster have arrived, or have left: bool, the lanes' shape.
+        """Return the lanes for whose wait all threads of the cluster have arrived, or have left: bool, the lanes'
+        shape.
 
         `alive`: bool (blocks, threads).
         """
@@ -68,5 +71,5 @@ class ClusterBarrier:
         return least[lanes.block // self.size] > self.waited[lanes.block, lanes.thread]
 
     def passed(self, lanes: Lanes) -> None:
-        """Lanes have passed their wait."""
+        """Record that lanes have passed their wait."""
         self.waited[lanes.block, lanes.thread] += 1

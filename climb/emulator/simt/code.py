@@ -16,7 +16,7 @@ from ..ptx.control_flow import Block
 from ..ptx.model import Function, Immediate, Location
 from .site import Site
 
-#: What generated code calls to order accesses without waiting for a whole block.
+#: Functions that generated code calls to order accesses without waiting for a whole block.
 _ORDERING = frozenset({"memory_fence", "mbarrier_init", "tensor_map_copy", "cluster_arrive"})
 
 
@@ -41,8 +41,8 @@ class Code:
 
     @cached_property
     def orders_in_part(self) -> bool:
-        """Whether it can order accesses of some lanes of a warp, or of some warps of a block, and not of the others: by
-        masks, named barriers, mbarriers, fences, or the barrier of a cluster."""
+        """Return whether the code can order accesses of some lanes of a warp, or of some warps of a block, without the
+        others: by masks, named barriers, mbarriers, fences, or the barrier of a cluster."""
         if any(block.gate == "named" or (block.gate == "warp" and _has_partial_mask(block)) for block in self.blocks):
             return True
         calls = (function.__code__.co_names for function in self.functions)
@@ -50,7 +50,7 @@ class Code:
 
 
 def _has_partial_mask(block: Block) -> bool:
-    """Whether the warp operation that a block begins with may name only some lanes of a warp."""
+    """Return whether the warp operation at the start of a block may name only some lanes of a warp."""
     mask = block.first.operands[-1]
     return not (isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0xFFFFFFFF)
 
@@ -77,11 +77,11 @@ class TranslatedKernel:
         return self.function.name
 
     def line_text(self, location: Location) -> str:
-        """The source line without its indentation; empty if the source is not known."""
+        """Return the source line without its indentation; empty if the source is not known."""
         return line_text(self.sources, location)
 
 
 def line_text(sources: Mapping[str, list[str]], location: Location) -> str:
-    """The line at `location`, without its indentation; empty if the source is not known."""
+    """Return the line at `location`, without its indentation; empty if the source is not known."""
     lines = sources.get(location.file, ())
     return lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""

@@ -27,7 +27,7 @@ class Root:
         self.lanes, self.registers, self.group = lanes, registers, group
 
     def find(self, name: str) -> np.ndarray | None:
-        """The value of a register; None if nothing has written it."""
+        """Return the value of a register; None if it has not been written."""
         if self.group is not None:
             self.group.fetch((name,))
         return self.registers.get(name)
@@ -56,7 +56,7 @@ class Group:
         self.spins, self.passed = 0, False
 
     def value(self, name: str) -> np.ndarray:
-        """The register's value; zero if no path to this place has written it."""
+        """Return the register's value; zero if no path to this place has written it."""
         value = self.registers.get(name)
         if value is not None:
             return value
@@ -95,7 +95,7 @@ class Group:
         return out
 
     def dense(self) -> Group:
-        """The group with its lanes gathered, if a mask marks them; else the group itself."""
+        """Return the group with its lanes gathered, if a mask marks them; else the group itself."""
         if not self.lanes.masked:
             return self
         part = Selection(flat=self.lanes.flat)
@@ -109,7 +109,7 @@ class Group:
         return out
 
     def outside(self) -> Group:
-        """The group as a part of the root that the group of its root is a part of, with its lanes gathered."""
+        """Return the group as a part of the root above the group of its root, with its lanes gathered."""
         inner, outer = self.dense(), self.root.group
         own = {name: inner.value(name) for name in {*inner.registers, *outer.registers} if name not in outer.clean}
         own |= {name: value for name, value in inner.registers.items() if name not in inner.clean}
@@ -151,7 +151,7 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
 
 
 def _in_one_root(groups: list[Group], live: frozenset[str]) -> list[Group]:
-    """Groups with one root in place of groups of which some have a root in a part of another."""
+    """Return the groups under one root, if the root of some lies in a part of another's."""
     by_root: dict[int, list[Group]] = {}
     for group in groups:
         by_root.setdefault(id(group.root), []).append(group)
@@ -168,7 +168,7 @@ def _in_one_root(groups: list[Group], live: frozenset[str]) -> list[Group]:
 
 
 def _merge_masked(groups: list[Group], live: frozenset[str], root: Root) -> Group:
-    """As `merge`, for parts of a root of which masks mark the lanes, or have marked them."""
+    """Like `merge`, for parts of a root whose lanes are or were marked by masks."""
     lanes, selections = root.lanes, [g.selection for g in groups]
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
     extents = [g.lanes.shape for g in groups]
@@ -185,7 +185,7 @@ def _merge_masked(groups: list[Group], live: frozenset[str], root: Root) -> Grou
 
 
 def _united(selections: list[Selection], shapes: list[tuple[int, int]], lanes: Lanes) -> Union:
-    """The union of disjoint selections of `lanes`; the same one as before for the same selections."""
+    """Return the union of disjoint selections of `lanes`; the same one as before for the same selections."""
     divisions = lanes.divisions
     if divisions is None or not all(each.kept for each in selections):
         return unite(selections, shapes, lanes.shape)

@@ -1,4 +1,4 @@
-"""What has been written and read since a moment: whether the writes can matter to those who read."""
+"""A journal of writes and reads since a moment, to tell whether the writes can matter to the readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Journal:
     """The elements of memory that changed since the journal was cleared, with their old values, and those that were
     read, by the text of the instruction.
 
-    `changes` counts the operations whose elements are entered; where it lags behind that of the batch, something has
+    `changes` counts the operations whose elements are entered; if it lags behind that of the batch, something has
     changed that is not entered. `epoch` counts how often the journal was cleared.
     """
 
@@ -31,7 +31,8 @@ class Journal:
         self.epoch += 1
 
     def write(self, data: np.ndarray, index: np.ndarray, old: np.ndarray | None = None) -> None:
-        """Elements of a view of memory are about to change, or have changed from `old`, which has index's shape."""
+        """Record that elements of a view of memory are about to change, or have changed from `old`, which has index's
+        shape."""
         self.changes += 1
         before = {} if old is None else dict(zip(index.ravel().tolist(), old.ravel(), strict=True))
         for place in self._places(data, index):
@@ -39,7 +40,7 @@ class Journal:
                 self._written[place] = data[place[1]] if old is None else before[place[1]]
 
     def read(self, text: str, data: np.ndarray, index: np.ndarray) -> None:
-        """An instruction reads elements of a view of memory."""
+        """Record that an instruction reads elements of a view of memory."""
         self._read.setdefault(text, set()).update(self._places(data, index))
 
     def _places(self, data: np.ndarray, index: np.ndarray) -> list[_Place]:
@@ -51,23 +52,23 @@ class Journal:
         return [(view, each) for each in np.unique(index).tolist()]
 
     def complete(self, changes: int) -> bool:
-        """Whether everything that has changed is entered, when the batch has counted this many changes."""
+        """Return whether every change is entered, when the batch has counted this many changes."""
         return not self._full and changes == self.changes
 
     def matters(self, readers: frozenset[str]) -> bool:
-        """Whether an element has changed that one of these instructions reads."""
+        """Return whether an element has changed that one of these instructions reads."""
         written = {word for place in self._written for word in _words(place)}
         read = (word for text in readers for place in self._read.get(text, ()) for word in _words(place))
         return not written.isdisjoint(read)
 
     def restored(self) -> bool:
-        """Whether each element that has changed has its old value again."""
+        """Return whether each element that has changed has its old value again."""
         return all(
             self._views[view][index].tobytes() == value.tobytes() for (view, index), value in self._written.items()
         )
 
 
 def _words(place: _Place) -> range:
-    """The words of four bytes that an element is in."""
+    """Return the words of four bytes that an element is in."""
     (start, size), index = place
     return range((start + index * size) // 4, (start + (index + 1) * size + 3) // 4)

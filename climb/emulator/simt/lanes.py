@@ -41,7 +41,7 @@ class Lanes:
 
     @classmethod
     def listed(cls, linear: np.ndarray, threads: int) -> Lanes:
-        """The ragged list of the lanes with these numbers: ascending int64 (L,), `block * threads + thread`."""
+        """Return the ragged list of the lanes with these numbers: ascending int64 (L,), `block * threads + thread`."""
         out = cls.__new__(cls)
         out._block = out._thread = out._layout = out.divisions = None
         out._linear, out.threads, out.ragged, out.whole = linear, threads, True, False
@@ -64,7 +64,7 @@ class Lanes:
 
     @property
     def layout(self) -> WarpLayout:
-        """How the lanes form warps."""
+        """The way the lanes form warps."""
         if self._layout is None:
             self._layout = self._form_warps()
         return self._layout
@@ -81,28 +81,28 @@ class Lanes:
         return self.layout.warps
 
     def at(self, index: int) -> tuple[int, int]:
-        """(block, thread) of the lane at a flat index."""
+        """Return (block, thread) of the lane at a flat index."""
         block, thread = (np.broadcast_to(each, self.shape).ravel()[index] for each in (self.block, self.thread))
         return self.locate(int(block), int(thread))
 
     def locate(self, block: int, thread: int) -> tuple[int, int]:
-        """The block of the batch and the thread in it; other lanes may number them differently."""
+        """Return the block of the batch and the thread in it; other lanes may number them differently."""
         return block, thread
 
     def linear(self) -> np.ndarray:
-        """`block * threads + thread` of every lane: int64 (count,), ascending."""
+        """Return `block * threads + thread` of every lane: int64 (count,), ascending."""
         if self._linear is None:
             self._linear = (self.block * self.threads + self.thread).ravel()
         return self._linear
 
     def numbers(self, flat: np.ndarray) -> np.ndarray | None:
-        """`linear()` of the lanes at ascending flat indices; None if it would have to be computed first."""
+        """Return `linear()` of the lanes at ascending flat indices; None if it would have to be computed first."""
         if self.whole:
             return flat
         return None if self._linear is None else self._linear.take(flat)
 
     def per_block(self, blocks: int) -> np.ndarray:
-        """The number of these lanes in each of the batch's blocks: int64 (blocks,)."""
+        """Return the number of these lanes in each of the batch's blocks: int64 (blocks,)."""
         if self.ragged:
             return np.bincount(self.block[0], minlength=blocks)
         counts = np.zeros(blocks, np.int64)
@@ -111,7 +111,7 @@ class Lanes:
 
 
 def rectangle(blocks: int, threads: int) -> Lanes:
-    """All threads of `blocks` blocks."""
+    """Return all threads of `blocks` blocks."""
     out = Lanes(np.arange(blocks).reshape(-1, 1), np.arange(threads).reshape(1, -1), threads, False)
     out.whole = True
     out.divisions = Divisions([KEPT * out.count])
@@ -119,7 +119,8 @@ def rectangle(blocks: int, threads: int) -> Lanes:
 
 
 class Divisions:
-    """How lanes have been divided before: the bounds checks of an unrolled loop divide them alike again and again.
+    """Earlier divisions of these lanes: the bounds checks of an unrolled loop divide them in the same way again and
+    again.
 
     `budget`: the lanes that may still be kept; the lanes of a launch's batch, and of their parts, share it.
     """
@@ -133,14 +134,15 @@ class Divisions:
         self.unions: list[tuple[list[Selection], Any]] = []
 
     def find(self, hold: int, predicate: np.ndarray) -> tuple[Selection, Selection] | None:
-        """The two parts by an equal predicate, which holds for `hold` of its elements; None if there was none."""
+        """Return the two parts by an equal predicate, which holds for `hold` of its elements; None if there was
+        none."""
         for number, known, parts in self.known:
             if number == hold and known.shape == predicate.shape and (known == predicate).all():
                 return parts
         return None
 
     def keep(self, hold: int, predicate: np.ndarray, parts: tuple[Selection, Selection], lanes: int) -> None:
-        """Remember a division, of so many lanes, if the budget allows."""
+        """Remember a division of this number of lanes, if the budget allows."""
         if self.budget[0] >= lanes:
             self.budget[0] -= lanes
             self.known.append((hold, predicate, parts))
@@ -152,7 +154,7 @@ KEPT = 32  # how many times the lanes of a batch its divisions may keep
 
 
 def quotients(value: np.ndarray, divisor: int) -> tuple[np.ndarray, np.ndarray]:
-    """value // divisor and value % divisor; by shifts where that is possible, which take a tenth of the time."""
+    """Return value // divisor and value % divisor; by shifts if possible, which take a tenth of the time."""
     if divisor & divisor - 1:
         return np.divmod(value, divisor)
     return value >> divisor.bit_length() - 1, value & divisor - 1
@@ -172,12 +174,13 @@ class Selection:
     mask: ClassVar[np.ndarray | None] = None  # of a `masks.MaskSelection`
 
     def keep(self) -> Selection:
-        """Remember what is made from this selection, because it will be used again."""
+        """Remember the results made from this selection, because it will be used again."""
         vars(self)["kept"] = True
         return self
 
     def split(self, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows and columns of `flat` in lanes of `width` columns; cached, since many values are taken with them."""
+        """Return the rows and columns of `flat` in lanes of `width` columns; cached, since many values are taken with
+        them."""
         found = self.__dict__.get("_split")
         if found is None or found[0] != width:
             found = (width, *quotients(self.flat, width))
@@ -185,7 +188,7 @@ class Selection:
         return found[1:]
 
     def lanes(self, of: Lanes) -> Lanes:
-        """The lanes selected."""
+        """Return the lanes selected."""
         divisions = of.divisions
         if not self.kept or divisions is None:
             return self._lanes(of)
@@ -215,7 +218,7 @@ class Selection:
         return Lanes(block, thread, of.threads, False)
 
     def flatten(self, shape: tuple[int, int]) -> np.ndarray:
-        """The flat indices into lanes of `shape`."""
+        """Return the flat indices into lanes of `shape`."""
         if self.flat is not None:
             return self.flat
         rows = np.arange(shape[0]) if self.rows is None else self.rows
@@ -223,7 +226,7 @@ class Selection:
         return (rows.reshape(-1, 1) * shape[1] + columns).ravel()
 
     def then(self, inner: Selection, shape: tuple[int, int]) -> Selection:
-        """The subset `inner` of this subset, as a subset of lanes of `shape`."""
+        """Return the subset `inner` of this subset, as a subset of lanes of `shape`."""
         if not (self.kept and inner.kept):
             return self._then(inner, shape)
         known = vars(self).setdefault("_inner", {})
@@ -247,7 +250,7 @@ class Selection:
 
 
 def take(value: np.ndarray, selection: Selection, shape: tuple[int, int], spread: bool = False) -> np.ndarray:
-    """The part of `value`, which broadcasts to `shape`, that belongs to the selected lanes.
+    """Return the part of `value`, which broadcasts to `shape`, that belongs to the selected lanes.
 
     A value that is uniform over all lanes stays (1,1) unless `spread`.
     """
@@ -271,7 +274,7 @@ def take(value: np.ndarray, selection: Selection, shape: tuple[int, int], spread
 
 
 def divide(predicate: np.ndarray, lanes: Lanes) -> tuple[Selection, Selection] | bool:
-    """The lanes for which `predicate` holds and the others; True or False if all lanes agree."""
+    """Return the lanes for which `predicate` holds and the others; True or False if all lanes agree."""
     hold = np.count_nonzero(predicate)
     if hold == 0:
         return False

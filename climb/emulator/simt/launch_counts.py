@@ -8,8 +8,8 @@ class LaunchCounts:
 
     `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
     and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `products`: matrix products by the
-    index of their site. `printed`: what printf has printed, as (block, event, thread, text). `notes`: what is no fault,
-    but worth knowing; `warnings`: those that Python warns of.
+    index of their site. `printed`: the output of printf, as (block, event, thread, text). `notes`: findings that are
+    not faults, but worth knowing; `warnings`: the notes that Python warns of.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -24,13 +24,13 @@ class LaunchCounts:
         self.print_events = self.unprinted = 0
 
     def warn(self, what: str) -> None:
-        """Note something that CUDA allows and that is probably not meant; once for each text."""
+        """Note something that CUDA allows and that is probably a mistake; once for each text."""
         if what not in self.warnings:
             self.warnings.append(what)
             self.notes.append(what)
 
     def add(self, other: LaunchCounts) -> None:
-        """Add what a worker has counted. It has printed nothing."""
+        """Add a worker's counts. It has printed nothing."""
         for key, values in other.sites.items():
             into = self[key]
             for position, value in enumerate(values):

@@ -2,8 +2,8 @@
 
 Bounds checks often divide a group so that most lanes go one way, and all meet again a few instructions later. Such
 lanes need not be gathered into a dense group: their values keep the shape of the whole group, those of the other lanes
-are arbitrary, and where the lanes meet again, the mask says whose value counts. Branches divide lanes so if the blocks
-up to there access no memory but by plain loads (`translation.masking`).
+are arbitrary, and where the lanes meet again, the mask selects the values. Branches divide lanes in this way if the
+blocks up to there access memory only by plain loads (`translation.masking`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from .lanes import Lanes, Selection
 from .lanes import divide as divide_densely
 
-FEWEST = 1 << 11  # lanes for which masks pay
-SHARE = 0.25  # of the lanes, that must be marked for masks to pay
-ALL = np.uint32(0xFFFFFFFF)  # the bits of a warp of which all lanes are there
+FEWEST = 1 << 11  # the fewest lanes for which masks pay
+SHARE = 0.25  # the share of the lanes that must be marked for masks to pay
+ALL = np.uint32(0xFFFFFFFF)  # the bits of a warp with all lanes present
 
 
 class MaskedLanes(Lanes):
     """`of`: whole warps of a rectangle of lanes; `mask` has their shape, `bits` has a number for each warp. `shape` is
-    that of values, so it counts all lanes of the rectangle; `count` and `warps` count those that are marked."""
+    the shape of values, so it counts all lanes of the rectangle; `count` and `warps` count those that are marked."""
 
     __slots__ = ("__dict__", "bits", "mask", "of")
     masked = True
@@ -55,15 +55,15 @@ class MaskedLanes(Lanes):
 
     @property
     def many(self) -> bool:
-        """Whether so many lanes are marked that computing for all is quicker than gathering them."""
+        """Return whether enough lanes are marked that computing for all is quicker than gathering them."""
         return self.count >= SHARE * self.of.count
 
     def linear(self) -> np.ndarray:
-        """`block * threads + thread` of every lane: int64 (count,), ascending."""
+        """Return `block * threads + thread` of every lane: int64 (count,), ascending."""
         return self.dense.linear()
 
     def divide(self, predicate: np.ndarray) -> tuple[Selection, Selection] | bool:
-        """As `lanes.divide`, for a predicate whose other lanes are arbitrary."""
+        """Like `lanes.divide`, for a predicate that is arbitrary outside the marked lanes."""
         hold = predicate & self.mask
         number = np.count_nonzero(hold)
         if number in (0, self.count):
@@ -72,7 +72,7 @@ class MaskedLanes(Lanes):
         return MaskSelection(hold, bits), MaskSelection(self.mask & ~predicate, self.bits & ~bits)
 
     def divergent_warps(self, predicate: np.ndarray) -> int:
-        """The number of warps whose lanes differ in the predicate."""
+        """Return the number of warps whose lanes differ in the predicate."""
         bits = warp_bits(predicate & self.mask)
         return int(np.count_nonzero((bits != 0) & (bits != self.bits)))
 
@@ -84,16 +84,16 @@ class MaskSelection(Selection):
         vars(self).update(mask=mask, bits=bits)
 
     def lanes(self, of: Lanes) -> MaskedLanes:
-        """The lanes selected."""
+        """Return the lanes selected."""
         return MaskedLanes(of, self.mask, self.bits)
 
     def flatten(self, shape: tuple[int, int]) -> np.ndarray:
-        """The flat indices into the original lanes."""
+        """Return the flat indices into the original lanes."""
         return np.flatnonzero(self.mask)
 
 
 def divide(predicate: np.ndarray, lanes: Lanes, skip: tuple[bool, bool]) -> tuple[Selection, Selection] | bool:
-    """As `lanes.divide`; the parts are masks if that seems quicker.
+    """Like `lanes.divide`; the parts are masks if that seems quicker.
 
     `skip`: whether the lanes for which the predicate holds, and the others, only go to where all meet again.
     """
@@ -120,8 +120,8 @@ def divide(predicate: np.ndarray, lanes: Lanes, skip: tuple[bool, bool]) -> tupl
 def join(
     values: list[np.ndarray], selections: list[Selection], extents: list[tuple[int, int]], shape: tuple[int, int]
 ) -> np.ndarray:
-    """The value of the lanes of all selections of lanes of `shape`, at least one of which is a mask, from one value for
-    each; `extents`: the shapes of the selected lanes."""
+    """Return the value of the lanes of all selections of lanes of `shape`, at least one of them a mask, from one value
+    for each; `extents`: the shapes of the selected lanes."""
     first = values[0]
     if all(value is first for value in values) and selections[0].mask is not None:
         return first
@@ -137,7 +137,7 @@ def join(
 
 
 def unite(selections: list[Selection], shape: tuple[int, int]) -> MaskSelection:
-    """The union of disjoint selections of lanes of `shape`."""
+    """Return the union of disjoint selections of lanes of `shape`."""
     mask = np.zeros(shape, np.bool_)
     for selection in selections:
         if selection.mask is not None:
@@ -148,5 +148,5 @@ def unite(selections: list[Selection], shape: tuple[int, int]) -> MaskSelection:
 
 
 def warp_bits(mask: np.ndarray) -> np.ndarray:
-    """A bit for each lane of a warp, from its first: uint32 (warps,)."""
+    """Return a bit for each lane of a warp, from its first: uint32 (warps,)."""
     return np.packbits(mask.reshape(-1), bitorder="little").view("<u4")

@@ -26,7 +26,7 @@ class ProductGroups(CommitGroups):
     """The commit groups of wgmma.
 
     Registers are known by the arrays that hold their values: a move leaves the array as it is, and each product makes
-    new ones. Where lanes diverge, registers are copied, and whose they are is not known. `fields`, by site and operand:
+    new ones. If lanes diverge, registers are copied, and their products are not known. `fields`, by site and operand:
     the bits above the start address in the last descriptor of each rank of a cluster.
     """
 
@@ -36,11 +36,11 @@ class ProductGroups(CommitGroups):
         self.fields: dict[tuple[int, str], dict[int, int]] = {}
 
     def add(self, product: Product) -> None:
-        """A product has been issued."""
+        """Note that a product has been issued."""
         self.pending.append(product)
 
     def written(self, product: Product, values: Iterable[np.ndarray]) -> None:
-        """A product writes registers with these values."""
+        """Note that a product writes registers with these values."""
         if len(self._values) > _MANY:
             self._values = {key: each for key, each in self._values.items() if each[0]() is not None}
         for value in values:
@@ -48,7 +48,7 @@ class ProductGroups(CommitGroups):
             self._values[id(owner)] = (weakref.ref(owner), product)
 
     def writing(self, value: np.ndarray, latest: tuple[int, ...]) -> list[Product]:
-        """The products in flight that write a register with this value.
+        """Return the products in flight that write a register with this value.
 
         If the value is not known, those with the numbers `latest`, whose latest execution must have written it.
         """
@@ -60,5 +60,5 @@ class ProductGroups(CommitGroups):
 
 
 def _owner(value: np.ndarray) -> np.ndarray:
-    """The array that owns a value's memory."""
+    """Return the array that owns a value's memory."""
     return value if value.base is None else value.base

@@ -1,5 +1,5 @@
-"""What may observe or steer a batch of blocks while it runs: a trace, the clock and shadow memory of the checks, and an
-adverse schedule.
+"""Interfaces of what may observe or steer a batch of blocks while it runs: a trace, the clock and shadow memory of the
+checks, and an adverse schedule.
 
 The classes live in `counters`, `checks` and `execution`, above this package; a batch only holds them.
 """
@@ -26,10 +26,10 @@ class Events(Protocol):
         """The stamp that separates all earlier accesses from all later ones."""
 
     def next(self, site: Site) -> int:
-        """The stamp of an access that happens now."""
+        """Return the stamp of an access that happens now."""
 
     def site(self, stamp: int) -> Site:
-        """The instruction of an access."""
+        """Return the instruction of an access."""
 
 
 class Clock(Protocol):
@@ -39,87 +39,87 @@ class Clock(Protocol):
     shape: tuple[int, int]
 
     def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
-        """Where accesses stamped `before` are not ordered before one by `lanes`."""
+        """Return which accesses stamped `before` are not ordered before one by `lanes`: bool."""
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
-        """All of `lanes` have waited for each other."""
+        """Record that all of `lanes` have waited for each other."""
 
     def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
-        """Lanes have waited for the lanes that their masks name."""
+        """Record that lanes have waited for the lanes that their masks name."""
 
     def arrive_at(self, lanes: Lanes, barriers: np.ndarray) -> None:
-        """Lanes have arrived at named barriers without waiting there."""
+        """Record that lanes have arrived at named barriers without waiting."""
 
     def synchronize_warps(
         self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, barriers: np.ndarray
     ) -> None:
-        """Some warps of blocks have met at named barriers."""
+        """Record that some warps of blocks have met at named barriers."""
 
     def exchange(self, lanes: Lanes) -> None:
-        """Lanes have exchanged values by a warp operation that orders no accesses."""
+        """Record that lanes have exchanged values by a warp operation that orders no accesses."""
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
-        """Lanes have executed a fence; a `wide` one also for threads of other blocks."""
+        """Record that lanes have executed a fence; a `wide` one also for threads of other blocks."""
 
     def acquire(self, lanes: Lanes) -> None:
-        """Lanes have executed an acquiring access."""
+        """Record that lanes have executed an acquiring access."""
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
-        """Lanes have executed a fence, after which their relaxed loads acquire."""
+        """Record that lanes have executed a fence, after which their relaxed loads acquire."""
 
     def load_relaxed(self, lanes: Lanes) -> None:
-        """Lanes have executed a relaxed or volatile load."""
+        """Record that lanes have executed a relaxed or volatile load."""
 
     def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:
-        """Lanes have used a place in global memory through which blocks order their accesses."""
+        """Record that lanes have used a place in global memory through which blocks order their accesses."""
 
 
 class SharedShadow(Protocol):
     """The accesses to shared memory so far; see `checks.shared_shadow`."""
 
     def synchronize(self, gate: str, lanes: Lanes) -> None:
-        """All of `lanes` have waited for each other."""
+        """Record that all of `lanes` have waited for each other."""
 
     def read(self, group: object, site: Site, address: np.ndarray) -> None:
-        """A load."""
+        """Enter a load."""
 
     def write(self, group: object, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
-        """A store."""
+        """Enter a store."""
 
     def begins(self, group: object, site: Site, address: np.ndarray) -> None:
-        """The start of an asynchronous access."""
+        """Enter the start of an asynchronous access."""
 
     def atomic(self, group: object, site: Site, address: np.ndarray) -> None:
-        """An atomic operation."""
+        """Enter an atomic operation."""
 
 
 class InFlight(Protocol):
     """The asynchronous accesses in flight; see `checks.in_flight`."""
 
     def begin(self, access: AsyncAccess) -> None:
-        """An asynchronous operation starts to access memory."""
+        """Enter an asynchronous operation that starts to access memory."""
 
     def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
-        """A wait covers an access, or a part of it."""
+        """Handle a wait that covers an access, or a part of it."""
 
     def check_shared(self, group: object, site: Site, address: np.ndarray) -> None:
-        """An ordinary access to shared memory."""
+        """Check an ordinary access to shared memory."""
 
     def check_global(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An ordinary access to global memory."""
+        """Check an ordinary access to global memory."""
 
 
 class Dependence(Protocol):
     """The launches that may still run beside this one; see `checks.dependent_launches`."""
 
     def wait(self, group: object, site: Site) -> None:
-        """Lanes wait for the launch before."""
+        """Record that lanes wait for the launch before."""
 
     def trigger(self, group: object) -> None:
-        """Lanes let the next launch start."""
+        """Record that lanes let the next launch start."""
 
     def access(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An access to global memory."""
+        """Check an access to global memory."""
 
 
 class GlobalShadow(Protocol):
@@ -131,21 +131,21 @@ class GlobalShadow(Protocol):
         """Copy an allocation before the launch first changes it."""
 
     def load(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """A load."""
+        """Enter a load."""
 
     def see_atomics(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """A volatile or ordered load."""
+        """Enter a volatile or ordered load."""
 
     def store(
         self, group: object, site: Site, allocation: Allocation, address: np.ndarray, changed: Callable[[], np.ndarray]
     ) -> np.ndarray:
-        """A store."""
+        """Enter a store."""
 
     def begins(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """The start of an asynchronous write."""
+        """Enter the start of an asynchronous write."""
 
     def atomic(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-        """An atomic operation."""
+        """Enter an atomic operation."""
 
 
 class Parked(Protocol):
@@ -168,7 +168,7 @@ class BatchSchedule(Protocol):
     random: Random
 
     def lands_early(self) -> bool:
-        """Whether the operation that is issued now takes effect at once."""
+        """Return whether the operation issued now takes effect at once."""
 
 
 class Trace(Protocol):
@@ -178,4 +178,4 @@ class Trace(Protocol):
         """Record an access if the traced warp takes part in it."""
 
     def note(self, group: object, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
-        """Note something that is no access: see `counters.events`."""
+        """Note something other than an access: see `counters.events`."""

@@ -53,23 +53,24 @@ class Site:
 
     @cached_property
     def asynchronous(self) -> str:
-        """What a message calls the asynchronous operation that accesses memory here: "copy", ...; empty for others."""
+        """The name in messages of the asynchronous operation that accesses memory here: "copy", ...; empty for
+        others."""
         first, second = self.opcode[:2]
         return _ASYNCHRONOUS.get(f"{first}.async" if second == "async" and first != "cp" else first, "")
 
     @cached_property
     def strong(self) -> bool:
-        """Whether the access is volatile or ordered."""
+        """Return whether the access is volatile or ordered."""
         return not _STRONG.isdisjoint(self.opcode)
 
     @cached_property
     def releases(self) -> bool:
-        """Whether the access publishes the thread's earlier writes, like a fence before it."""
+        """Return whether the access publishes the thread's earlier writes, like a fence before it."""
         return not {"release", "acq_rel"}.isdisjoint(self.opcode)
 
     @cached_property
     def acquires(self) -> bool:
-        """Whether the thread's later accesses are ordered after the write whose value this access reads.
+        """Return whether the thread's later accesses are ordered after the write whose value this access reads.
 
         By PTX's memory model that takes an acquiring access, or a relaxed or volatile one and a fence after it. An
         atomic operation is taken to be enough, because much code in use relies on it.
@@ -78,7 +79,7 @@ class Site:
 
     @cached_property
     def scope(self) -> str:
-        """The threads that an ordered access is ordered for: "cta", "cluster", "gpu" or "sys"; "" if nothing says."""
+        """The threads for which an ordered access is ordered: "cta", "cluster", "gpu" or "sys"; "" if not stated."""
         return next((part for part in self.opcode if part in _SCOPES), "")
 
     @cached_property
@@ -88,7 +89,7 @@ class Site:
 
     @cached_property
     def bypasses_l1(self) -> bool:
-        """Whether it is an asynchronous copy to shared memory that bypasses the L1 cache."""
+        """Return whether the access is an asynchronous copy to shared memory that bypasses the L1 cache."""
         return self.opcode[:3] == ["cp", "async", "cg"]
 
     @cached_property
@@ -98,13 +99,14 @@ class Site:
 
     @cached_property
     def native(self) -> bool:
-        """Whether shared memory has this atomic in hardware: 32-bit integers and exchanges, but no compare-and-swap."""
+        """Return whether shared memory has this atomic in hardware: 32-bit integers and exchanges, but no
+        compare-and-swap."""
         whole = self.opcode[-1] in ("u32", "s32", "b32")
         return self.operation == "exch" or (whole and self.operation != "cas")
 
     @cached_property
     def carried_out(self) -> str:
-        """How shared memory performs the access, a key of `SHARED_MEASURES`: "load", "store", or of an atomic
+        """The way shared memory performs the access, a key of `SHARED_MEASURES`: "load", "store", or for an atomic
         "combined" (lanes at one address together), "native", or "swapped" (a loop of compare-and-swap)."""
         if self.action != "atomic":
             return "load" if self.action == "load" else "store"

@@ -11,7 +11,7 @@ from .lanes import Selection
 
 @dataclass(frozen=True)
 class Union:
-    """How to join the values of several disjoint subsets of `shape` lanes.
+    """A recipe for joining the values of several disjoint subsets of `shape` lanes.
 
     `whole`: the subsets cover all lanes. `axis`: 0 if all subsets are rows, 1 if all are columns, 2 if ragged.
     `places[k]` holds the positions of subset k's lanes in the joined order, `shapes[k]` the shape of subset k.
@@ -25,10 +25,10 @@ class Union:
     shape: tuple[int, int]
 
     def join(self, values: list[np.ndarray]) -> np.ndarray:
-        """The value of the joined lanes from one value for each subset."""
+        """Return the value of the joined lanes from one value for each subset."""
         first = values[0]
         if first.shape == (1, 1):
-            for value in values:  # a generator would take longer than what it looks at
+            for value in values:  # a generator would take longer than the comparison itself
                 if value is not first and (value.shape != (1, 1) or value.tobytes() != first.tobytes()):
                     break
             else:
@@ -56,7 +56,7 @@ class Union:
 
 
 def unite(selections: list[Selection], shapes: list[tuple[int, int]], shape: tuple[int, int]) -> Union:
-    """The union of disjoint `selections` of lanes of `shape`; `shapes` are the shapes of the subsets."""
+    """Return the union of disjoint `selections` of lanes of `shape`; `shapes` are the shapes of the subsets."""
     first = selections[0]
     if all(s.flat is None and s.columns is first.columns for s in selections):
         return _unite_rows([s.rows for s in selections], shapes, shape, first.columns)
@@ -71,26 +71,26 @@ def unite(selections: list[Selection], shapes: list[tuple[int, int]], shape: tup
 
 
 def _unite_rows(parts: list[np.ndarray], shapes: list, shape: tuple[int, int], columns: np.ndarray | None) -> Union:
-    """The union of disjoint rows, of the same columns."""
+    """Return the union of disjoint rows, of the same columns."""
     rows, places = _cover(parts, shape[0])
     extent = sum(part.size for part in parts), shapes[0][1]
     return Union(Selection(rows, columns), rows is columns is None, 0, tuple(places), tuple(shapes), extent)
 
 
 def _unite_columns(parts: list[np.ndarray], shapes: list, shape: tuple[int, int], rows: np.ndarray | None) -> Union:
-    """The union of disjoint columns, of the same rows."""
+    """Return the union of disjoint columns, of the same rows."""
     columns, places = _cover(parts, shape[1])
     extent = shapes[0][0], sum(part.size for part in parts)
     return Union(Selection(rows, columns), rows is columns is None, 1, tuple(places), tuple(shapes), extent)
 
 
 def _cover(parts: list[np.ndarray], size: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
-    """As `_merge`; None for the union if it is everything."""
+    """Like `_merge`; None for the union if it is everything."""
     return (None, parts) if sum(part.size for part in parts) == size else _merge(parts)
 
 
 def _merge(parts: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The sorted union of disjoint ascending parts, and the positions of each part's elements in it."""
+    """Return the sorted union of disjoint ascending parts, and the positions of each part's elements in it."""
     every = np.concatenate(parts)
     order = np.argsort(every, kind="stable")
     place = np.empty_like(order)

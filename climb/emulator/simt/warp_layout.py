@@ -1,4 +1,4 @@
-"""How lanes form warps: from values of lanes to rows of 32 lanes."""
+"""The arrangement of lanes in warps: from values of lanes to rows of 32 lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INACTIVE = np.int64(-(2**62))  # stands for absent lanes in a matrix of warps; b
 
 @dataclass(frozen=True)
 class WarpLayout:
-    """How the lanes form warps. `warps` counts (block, warp) pairs with at least one lane.
+    """The arrangement of lanes in warps. `warps` counts (block, warp) pairs with at least one lane.
 
     kind "whole": full warps only; every 32 lanes of a row are one warp.
     kind "columns": a rectangle with partial warps; `index` (W, 32) holds the column of each lane, `mask` (W, 32) marks
@@ -29,9 +29,9 @@ class WarpLayout:
     first: np.ndarray | None = None
 
     def matrix(self, value: np.ndarray, shape: tuple[int, int]) -> tuple[np.ndarray, int]:
-        """The value of lanes of `shape` as rows of 32 lanes, and the number of warps that each row stands for.
+        """Return the value of lanes of `shape` as rows of 32 lanes, and the number of warps that each row represents.
 
-        Absent lanes hold an arbitrary value; `mask` tells which they are.
+        Absent lanes hold an arbitrary value; `mask` marks the present ones.
         """
         if self.kind == "ragged":
             out = np.zeros(self.rows * WARP, value.dtype)
@@ -45,20 +45,21 @@ class WarpLayout:
         return value[:, self.index].reshape(-1, WARP), repeat
 
     def full_mask(self, rows: int) -> np.ndarray | None:
-        """The mask of present lanes for a matrix of `rows` rows, or None if all are present."""
+        """Return the mask of present lanes for a matrix of `rows` rows, or None if all are present."""
         if self.mask is None or self.mask.shape[0] == rows:
             return self.mask
         return np.tile(self.mask, (rows // self.mask.shape[0], 1))
 
     def first_lane(self, rows: int) -> np.ndarray | None:
-        """The first present lane of each row."""
+        """Return the first present lane of each row."""
         if self.first is None or self.first.shape[0] == rows:
             return self.first
         return np.tile(self.first, rows // self.first.shape[0])
 
 
 def ragged_layout(number: np.ndarray) -> WarpLayout:
-    """The layout of lanes with these numbers, ascending: 32 times the number of the warp, plus the lane in it."""
+    """Return the layout of lanes with these numbers, ascending: 32 times the number of the warp, plus the lane in
+    it."""
     warp = number >> 5
     first = int(warp[0]) if number.size else 0
     rows = int(warp[-1]) - first + 1 if number.size else 0
@@ -80,7 +81,7 @@ def ragged_layout(number: np.ndarray) -> WarpLayout:
 
 
 def rectangle_layout(thread: np.ndarray, blocks: int) -> WarpLayout:
-    """The layout of the same threads (T,), ascending, of `blocks` blocks."""
+    """Return the layout of the same threads (T,), ascending, of `blocks` blocks."""
     rows = thread.size // WARP
     if thread.size % WARP == 0:
         cut = thread.reshape(rows, WARP)

@@ -12,9 +12,9 @@ BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
 
 
 def to_rows(lanes: Lanes, *values: np.ndarray) -> list[np.ndarray]:
-    """Values as matrices (rows, 32) of warps, all with the same number of rows.
+    """Return values as matrices (rows, 32) of warps, all with the same number of rows.
 
-    If all blocks hold the same values, the rows of one block stand for all.
+    If all blocks hold the same values, the rows of one block represent all.
     """
     blocks = max(value.shape[0] for value in values)
     columns = lanes.shape[1]
@@ -22,7 +22,7 @@ def to_rows(lanes: Lanes, *values: np.ndarray) -> list[np.ndarray]:
 
 
 def from_rows(lanes: Lanes, matrix: np.ndarray) -> np.ndarray:
-    """The inverse of `to_rows`."""
+    """Invert `to_rows`."""
     layout = lanes.layout
     if layout.kind == "ragged":
         return matrix.reshape(-1)[layout.place].reshape(1, -1)
@@ -36,24 +36,24 @@ def from_rows(lanes: Lanes, matrix: np.ndarray) -> np.ndarray:
 
 
 def present(lanes: Lanes, rows: int) -> np.ndarray:
-    """bool (rows, 32): the lanes that are present."""
+    """Return the lanes that are present: bool (rows, 32)."""
     mask = lanes.layout.full_mask(rows)
     return np.ones((rows, WARP), np.bool_) if mask is None else mask
 
 
 def bits_of(flags: np.ndarray) -> np.ndarray:
-    """bool (rows, 32) as bit masks, uint32 (rows,)."""
+    """Return bool (rows, 32) as bit masks, uint32 (rows,)."""
     return np.where(flags, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
 
 
 def names_exited(exited: np.ndarray) -> str:
-    """What is wrong with masks that name lanes which have left: `exited` has their bits, uint32."""
+    """Say which lane a mask names although it has left: `exited` has the bits of such lanes, uint32."""
     lanes = int(exited[exited != 0].ravel()[0])
     return f"the mask names lane {(lanes & -lanes).bit_length() - 1}, which has left the kernel"
 
 
 def missing(group: Group, mask: np.ndarray) -> np.ndarray:
-    """For each lane, the lanes that its mask names but that are not in the group: uint32 (1 or blocks, lanes)."""
+    """Return for each lane the lanes that its mask names but that are not in the group: uint32 (1 or blocks, lanes)."""
     lanes = group.lanes
     if lanes.layout.kind == "whole":
         return np.zeros((1, 1), np.uint32)

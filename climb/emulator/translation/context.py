@@ -1,4 +1,4 @@
-"""What the blocks of a kernel share while it is translated: register types, constants, and access sites."""
+"""State shared by the blocks of a kernel during translation: register types, constants, and access sites."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KernelContext:
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
     subnormal, `read` those that are read anywhere, `addresses` those that addresses are made of (`address_registers`).
-    `instruction` is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is
+    `instruction` is the one being translated, `product_registers` the analysis of wgmma's registers; `spinning`: it is
     in a loop that may wait for other lanes. `constants` maps names to (dtype, bytes). `relocated_constants` and
     `relocated_sites` contain the address of a module's variable, relative to the module.
     """
@@ -48,7 +48,7 @@ class KernelContext:
         self._names: dict[tuple[str, bytes, bool], str] = {}
 
     def constant(self, value: np.ndarray, relocated: bool = False) -> str:
-        """The name of a constant, a (1,1) array."""
+        """Return the name of a constant, a (1,1) array."""
         key = (value.dtype.str, value.tobytes())
         name = self._names.get((*key, relocated))
         if name is None:
@@ -59,13 +59,13 @@ class KernelContext:
         return name
 
     def symbol(self, operand: ptx.Symbol, kind: str) -> str:
-        """The name of a constant that holds the address of a variable, as a value of type `kind`."""
+        """Return the name of a constant that holds the address of a variable, as a value of type `kind`."""
         _, address = self.address(operand.name)
         value = np.array(address + operand.offset, np.int64).astype(DTYPES[kind])
         return self.constant(value, operand.name in self.layout.symbols)
 
     def address(self, name: str) -> tuple[str, int]:
-        """The space and address of a variable; those of a module's variables are relative to the module.
+        """Return the space and address of a variable; those of a module's variables are relative to the module.
 
         Raises UnsupportedInstruction if it has none.
         """
@@ -86,7 +86,7 @@ class KernelContext:
         return f"S{index}"
 
     def site_named(self, name: str) -> Site:
-        """The site of this name in generated code."""
+        """Return the site of this name in generated code."""
         return self.sites[int(name.removeprefix("S"))]
 
     def change_site(self, site: Site) -> None:

@@ -48,11 +48,11 @@ class Emitter:
         return name
 
     def constant(self, value: np.ndarray) -> str:
-        """The name of a constant, a (1,1) array."""
+        """Return the name of a constant, a (1,1) array."""
         return self.context.constant(value)
 
     def resolve(self, kind: str, target: ptx.Operand) -> str:
-        """The type that an open kind (`i32`, `b32`) stands for in this destination."""
+        """Return the type that an open kind (`i32`, `b32`) stands for in this destination."""
         if not open_kind(kind):
             return kind
         if isinstance(target, ptx.Register) and target.name != "_":
@@ -62,13 +62,13 @@ class Emitter:
         return "u" + kind[1:]
 
     def kind(self, name: str) -> str:
-        """The type in which a register is kept between blocks."""
+        """Return the type in which a register is kept between blocks."""
         if name not in self.context.kinds:
             self.refuse(f"{name} is not known")
         return self.context.kinds[name]
 
     def kind_of(self, operand: ptx.Operand, kind: str) -> str:
-        """The type that an operand has now if it is as wide as `kind`, else the unsigned type of that width."""
+        """Return the current type of an operand if it is as wide as `kind`, else the unsigned type of that width."""
         if isinstance(operand, ptx.Register) and operand.name != "_":
             have = self._register(operand.name)[1]
             if have != "pred" and size(have) == size(kind):
@@ -76,7 +76,7 @@ class Emitter:
         return "u" + kind[1:]
 
     def read(self, operand: ptx.Operand, kind: str) -> str:
-        """An expression for an operand as a value of type `kind`; a wider register gives its low part."""
+        """Return an expression for an operand as a value of type `kind`; a wider register gives its low part."""
         if open_kind(kind):
             kind = self.kind_of(operand, kind)
         if isinstance(operand, ptx.Negated):
@@ -105,7 +105,7 @@ class Emitter:
         return self.refuse(f"cannot read the operand {operand}")
 
     def sources(self, instruction: ptx.Instruction) -> list[str]:
-        """Expressions for the source operands, in the types that the rule states."""
+        """Return expressions for the source operands, in the types that the rule states."""
         rule = rule_of(instruction.opcode)
         operands = instruction.operands[rule.writes :]
         if len(operands) != len(rule.operands):
@@ -130,7 +130,7 @@ class Emitter:
         self.written.append(target.name)
 
     def write_extended(self, target: ptx.Operand, kind: str, code: str) -> None:
-        """As `write`, for a register that may be wider: extend by zeros, or by the sign if `kind` is signed."""
+        """Like `write`, for a register that may be wider: extend by zeros, or by the sign if `kind` is signed."""
         if not isinstance(target, ptx.Register) or target.name == "_":
             return
         width = size(self.kind(target.name))
@@ -155,7 +155,7 @@ class Emitter:
         self.written.append(target.name)
 
     def address(self, operand: ptx.Operand, space: str) -> str:
-        """The base of an address as int64; the offset is part of the site."""
+        """Return the base of an address as int64; the offset is part of the site."""
         base = operand.base
         if not isinstance(base, ptx.Register):
             zero = self.context.constant(np.array(0, np.int64))
@@ -169,7 +169,7 @@ class Emitter:
         return self.context.layout.addresses.get(symbol.name, ("",))[0] == "shared"
 
     def parameter_offset(self, instruction: ptx.Instruction, operand: ptx.Operand) -> int:
-        """The byte offset of an address in parameter space."""
+        """Return the byte offset of an address in parameter space."""
         parameters = self.context.layout.parameters
         if not isinstance(operand.base, ptx.Symbol) or operand.base.name not in parameters:
             self.refuse("a parameter is read at an address that is not constant")
@@ -190,7 +190,7 @@ class Emitter:
         return name
 
     def part(self, instruction: ptx.Instruction, space: str, element: np.dtype, count: int, start: int) -> str:
-        """As `site`, for the elements from byte `start` on of a load that another site counts."""
+        """Like `site`, for the elements from byte `start` on of a load that another site counts."""
         name = self.site(instruction, space, "load", element, count)
         found = self.context.site_named(name)
         self.context.change_site(replace(found, offset=found.offset + start, part=True))
@@ -201,23 +201,23 @@ class Emitter:
         self.context.change_site(replace(self.context.site_named(site), part=True))
 
     def combine(self, site: str) -> None:
-        """Mark an atomic that adds one as combinable: nothing reads its result."""
+        """Mark an atomic that adds one as combinable: its result is not read."""
         self.context.change_site(replace(self.context.site_named(site), combined=True))
 
     def is_read(self, target: ptx.Operand) -> bool:
-        """Whether any instruction reads a register of a destination."""
+        """Return whether any instruction reads a register of a destination."""
         return not self.context.read.isdisjoint(register_names(target))
 
     def is_in_address(self, target: ptx.Operand) -> bool:
-        """Whether a memory access takes its address from a register, or from what sums and products make of it."""
+        """Return whether a memory access takes its address from a register, or from sums and products of it."""
         return isinstance(target, ptx.Register) and target.name in self.context.addresses
 
     def place(self, instruction: ptx.Instruction) -> str:
-        """The name in generated code of a site that tells errors where the instruction is."""
+        """Return the name in generated code of a site that tells errors where the instruction is."""
         return self.context.site(instruction, "", "warp", dtype("u32"), 1, 0)
 
     def product_number(self, instruction: ptx.Instruction) -> int:
-        """The number of an asynchronous matrix product among those of the kernel."""
+        """Return the number of an asynchronous matrix product among those of the kernel."""
         return self.context.product_registers.numbers[id(instruction)]
 
     def check_products(self, instruction: ptx.Instruction) -> None:
@@ -240,7 +240,7 @@ class Emitter:
         self.context.refuse(why)
 
     def flushed(self, value: str) -> str:
-        """An expression for a float32 value with subnormals flushed to zero; the value itself if it has none."""
+        """Return an expression for a float32 value with subnormals flushed to zero; the value itself if it has none."""
         known = self.flushes.get(value)
         if known is None:
             constant = self.context.constants.get(value)
@@ -269,7 +269,7 @@ class Emitter:
         return value
 
     def finish(self, block: Block, live: frozenset[str]) -> list[str]:
-        """The statements of the block's function."""
+        """Return the statements of the block's function."""
         for name in dict.fromkeys(self.written):
             if name in live:
                 value, kind = self.current[name]
@@ -302,7 +302,7 @@ def delete_after_last_use(lines: list[str]) -> list[str]:
 
 
 def _immediate(operand: ptx.Immediate, kind: str) -> np.ndarray:
-    """A literal as a 0-d array of type `kind`; integers wrap, and an integer read as a float gives its bits."""
+    """Return a literal as a 0-d array of type `kind`; integers wrap, and an integer read as a float gives its bits."""
     target = dtype(kind)
     if kind == "pred":
         return np.array(bool(operand.value))

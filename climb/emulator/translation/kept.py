@@ -1,9 +1,9 @@
 """Translations kept on disk from one process to the next, beside the compiled PTX (`toolchain.cache`).
 
-What is kept is pickled and holds marshalled code, as Python's own `__pycache__` does, so it can be trusted as much as
-that folder. A file belongs to one PTX text, its source lines, and one version of Python and NumPy. It starts with a
-digest of the emulator's own source and one of its contents: a file that another emulator wrote is replaced, and a
-damaged one is not unpickled.
+The files are pickled and hold marshalled code, like Python's own `__pycache__`, so they can be trusted as much as that
+folder. A file belongs to one PTX text, its source lines, and one version of Python and NumPy. It starts with a digest
+of the emulator's own source and one of its contents: a file that another emulator wrote is replaced, and a damaged one
+is not unpickled.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def name_of(*parts: object) -> str:
-    """A name for what is made from `parts`, which are told apart by their `repr`."""
+    """Return a name for the result of `parts`, which are told apart by their `repr`."""
     return cache.digest(["translation", sys.version, np.__version__, *parts])
 
 
 def keep(name: str, make: Callable[[], T]) -> T:
-    """What is kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+    """Return the value kept under `name`; if there is none, call `make` and keep its result. Errors of `make` are not
+    kept."""
     digest = version()
     with _without_collection():
         data = cache.read(name)
@@ -51,7 +52,7 @@ def keep(name: str, make: Callable[[], T]) -> T:
 
 @functools.cache
 def version() -> bytes:
-    """A digest of the emulator's source; empty if its files cannot be read, as in a zipped package."""
+    """Return a digest of the emulator's source; empty if its files cannot be read, as in a zipped package."""
     folder = Path(__file__).resolve().parents[1]
     found = hashlib.sha256()
     files = sorted(folder.rglob("*.py"))
@@ -64,7 +65,7 @@ def version() -> bytes:
 
 @contextlib.contextmanager
 def _without_collection() -> Iterator[None]:
-    """Without the search for cyclic garbage: it would visit each of the many objects of a translation several times."""
+    """Suspend the search for cyclic garbage: it would visit each of the many objects of a translation several times."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,5 @@
-"""Which blocks can run for lanes that a mask marks, and which branches may divide lanes so; see `simt.masks`."""
+"""Find the blocks that can run for lanes that a mask marks, and the branches that may divide lanes so; see
+`simt.masks`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 
 from ..ptx.control_flow import Block, post_dominators
 
-#: What generated code may do with its group: other uses take account of which lanes there are.
+#: The uses of the group that generated code may contain: all other uses depend on which lanes are present.
 _USES = re.compile(r"\bG\b(?!\.registers\b|\.batch\.parameter\b)")
 _LOADS = re.compile(r"\bload_(global|const)\(G,")
 
@@ -22,8 +23,8 @@ def mark(blocks: list[Block], sources: list[str]) -> None:
 
 
 def _maskable_up_to(join: int, branch: Block, blocks: list[Block]) -> bool:
-    """Whether all blocks that can run between a branch and the block at which its paths meet are maskable, come before
-    it, and are in no loop."""
+    """Return whether all blocks that can run between a branch and the block at which its paths meet are maskable, come
+    before it, and are in no loop."""
     seen: set[int] = set()
     stack = [(branch.index, each) for each in branch.successors]
     while stack:

@@ -1,4 +1,4 @@
-"""Object code: a translated kernel before it is linked into a module, and so the same wherever the module lies.
+"""Object code: a translated kernel before it is linked into a module, so independent of the module's address.
 
 Addresses of the module's variables and functions are relative to the module. `link` makes them absolute, as a linker
 does with relocations, and turns the compiled Python into functions.
@@ -51,12 +51,12 @@ class ObjectCode:
 
 
 def constant_array(dtype: str, data: bytes) -> np.ndarray:
-    """A constant of generated code, (1,1) and not writeable."""
+    """Return a constant of generated code, (1,1) and not writeable."""
     return np.frombuffer(data, dtype).reshape(1, 1)
 
 
 def link(code: ObjectCode, variables: DeviceMemory, base: int, sources: Mapping[str, list[str]]) -> TranslatedKernel:
-    """The kernel in a module that is loaded at address `base` and whose variables are in `variables`."""
+    """Return the kernel in a module that is loaded at address `base` and whose variables are in `variables`."""
     sites = [
         replace(site, offset=site.offset + base) if site.index in code.relocated_sites else site for site in code.sites
     ]

@@ -1,16 +1,17 @@
-"""Registers of asynchronous matrix products: which instructions use those of a product that may be in flight.
+"""Registers of asynchronous matrix products: find the instructions that use registers of a product that may be in
+flight.
 
 wgmma.mma_async reads the registers of a, and reads and writes those of d, until wgmma.wait_group covers it. The values
 are followed through the kernel: through moves, and through other products that add to the same accumulators, which may
-follow each other without a wait if they have the same shape. Whether a product is in flight when an instruction is
-executed is known at run time only; what is found here is which products to ask about, and whether the value can be
-that of an earlier execution of the product, which another one in flight does not touch.
+follow each other without a wait if they have the same shape. Only at run time is it known whether a product is in
+flight when an instruction is executed. This module finds the products to check, and whether the value can come from an
+earlier execution of the product, which an execution in flight does not touch.
 
-A register of a, or of the metadata of a sparse product, must keep its value while the product is in flight: which
-instructions write one is found here, too.
+A register of a, or of the metadata of a sparse product, must keep its value while the product is in flight: this module
+also finds the instructions that write one.
 
 A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
-are not counted as writes: the compiler places those of constants and copies, and those that join halves, as it likes.
+are not counted as writes: the compiler places moves of constants and copies, and moves that join halves, freely.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FENCE = "wgmma.fence."
 
 @dataclass(frozen=True)
 class _Value:
-    """What is known of a register: the products that may have written it, as (number, whether it was their latest
+    """The state of a register: the products that may have written it, as (number, whether it was their latest
     execution), and the instruction that has written it since the last fence, if one may have."""
 
     products: frozenset[tuple[int, bool]] = frozenset()
@@ -48,7 +49,7 @@ class _State:
         return _State(dict(self.values), self.fenced)
 
     def join(self, other: _State) -> bool:
-        """Join another path to the same place; whether that changes anything."""
+        """Join another path to the same place; return whether that changes anything."""
         changed = self.fenced and not other.fenced
         self.fenced &= other.fenced
         for name, value in other.values.items():
@@ -63,7 +64,7 @@ class _State:
 
 @dataclass
 class ProductRegisters:
-    """What `analyse` finds about a kernel.
+    """The result of `analyse` for a kernel.
 
     `numbers`: its products, by the id of their instruction. `uses`: by the id of an instruction, the registers that it
     uses and products may write, each with these, as in `_Value`. `unfenced`: the products before which a fence may be
@@ -94,7 +95,7 @@ def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
     entries: dict[int, _State] = {0: _State()}
     work = {0}
     while work:
-        # Blocks are nearly in the order of the program, in which most have seen all paths to them.
+        # Blocks are nearly in program order, in which most have seen all paths to them.
         index = min(work)
         work.remove(index)
         state = entries[index].copy()
@@ -112,7 +113,7 @@ def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
 
 
 def _followed(blocks: list[Block], roles: Roles) -> set[str]:
-    """The registers of products, and those that moves connect with them: no others can hold what is asked about."""
+    """Return the registers of products, and those that moves connect with them: no others can hold their values."""
     found: set[str] = set()
     moves: dict[str, list[str]] = {}
     for block in blocks:

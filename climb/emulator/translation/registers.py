@@ -1,4 +1,4 @@
-"""The registers of a function: which an instruction reads and writes, and the type in which each is kept."""
+"""The registers of a function: those that an instruction reads and writes, and the type in which each is kept."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CARRY = "%carry"
 
 
 def rule_of(opcode: str) -> Rule | None:
-    """The rule that translates an opcode; None if the opcode is not supported."""
+    """Return the rule that translates an opcode; None if the opcode is not supported."""
     return lookup(opcode)
 
 
 def register_names(operand: ptx.Operand | None) -> list[str]:
-    """The names of the registers in an operand."""
+    """Return the names of the registers in an operand."""
     kind = type(operand)
     if kind is ptx.Register:
         return [operand.name] if operand.name != "_" else []
@@ -37,7 +37,7 @@ def register_names(operand: ptx.Operand | None) -> list[str]:
 
 
 def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
-    """The registers that an instruction writes, and those that it reads. Its opcode must be supported."""
+    """Return the registers that an instruction writes, and those that it reads. Its opcode must be supported."""
     rule = rule_of(instruction.opcode)
     first_read = 0 if rule.terminator or rule.emit is None else rule.writes
     writes: list[str] = []
@@ -55,7 +55,7 @@ def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
 
 
 def remembered(plain: Roles) -> Roles:
-    """`plain`, which computes the roles of each instruction once. Callers must not change the lists."""
+    """Wrap `plain` so that it computes the roles of each instruction once. Callers must not change the lists."""
     known: dict[int, tuple[ptx.Instruction, tuple[list[str], list[str]]]] = {}
 
     def look_up(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
@@ -68,7 +68,7 @@ def remembered(plain: Roles) -> Roles:
 
 
 def register_kinds(function: ptx.Function) -> dict[str, str]:
-    """The type in which each register is kept between blocks: the one that most of its uses ask for."""
+    """Return the type in which each register is kept between blocks: the one that most of its uses require."""
     votes: dict[str, dict[str, int]] = {name: {} for name in function.registers}
 
     def vote(operand: ptx.Operand, kind: str) -> None:
@@ -107,12 +107,13 @@ def register_kinds(function: ptx.Function) -> dict[str, str]:
     return kinds
 
 
-#: The instructions that tell later accesses what an address has been made of.
+#: The instructions that record the origin of an address for later accesses.
 _MAKES_ADDRESSES = ("add.s32", "add.u32", "add.s64", "add.u64", "mul.wide.s32", "mul.wide.u32")
 
 
 def address_registers(function: ptx.Function) -> frozenset[str]:
-    """Registers that hold the address of a memory access, or what sums and products make addresses of."""
+    """Return the registers that hold the address of a memory access, or sums and products from which addresses are
+    made."""
     instructions = [item for item in function.body if isinstance(item, ptx.Instruction)]
     operands = [operand for item in instructions for operand in item.operands if isinstance(operand, ptx.Address)]
     found = {operand.base.name for operand in operands if isinstance(operand.base, ptx.Register)}
@@ -130,7 +131,7 @@ def address_registers(function: ptx.Function) -> frozenset[str]:
 
 
 def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
-    """Registers that never hold a subnormal float32: every write flushes, or copies such a register."""
+    """Return the registers that never hold a subnormal float32: every write flushes, or copies such a register."""
     safe: set[str] = set()
     copies: list[tuple[list[str], Sequence[ptx.Operand]]] = []
     unsafe: set[str] = set()
@@ -161,7 +162,7 @@ def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
 
 
 def _copied(item: ptx.Instruction) -> Sequence[ptx.Operand]:
-    """The operands of which an instruction copies one; none for other instructions."""
+    """Return the operands that an instruction may copy, one of them at a time; empty for other instructions."""
     if rule_of(item.opcode).ftz:
         return ()
     if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
@@ -170,7 +171,7 @@ def _copied(item: ptx.Instruction) -> Sequence[ptx.Operand]:
 
 
 def _flushes(item: ptx.Instruction) -> bool:
-    """Whether an instruction that copies nothing never writes a subnormal float32."""
+    """Return whether an instruction that copies nothing never writes a subnormal float32."""
     rule = rule_of(item.opcode)
     if rule.ftz:
         return rule.results == ("f32",)

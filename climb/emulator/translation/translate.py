@@ -64,8 +64,8 @@ def translate(
 
 
 def _rules(function: ptx.Function, sources: dict[str, list[str]], target: str) -> Callable[[ptx.Instruction], Rule]:
-    """What gives the rule of an instruction. Raises UnsupportedInstruction if one of the function has none, or if the
-    module's target does not have it."""
+    """Return the function that maps an instruction to its rule. Raises UnsupportedInstruction if an instruction of the
+    function has none, or if the module's target does not have it."""
 
     def rule(instruction: ptx.Instruction) -> Rule:
         found = rule_of(instruction.opcode)

@@ -40,10 +40,10 @@ WARP = 32
 #: waits by `try_wait` of an mbarrier or `__nanosleep`, and one if it loops on `clock64`, or if `__syncwarp()` follows.
 WAITED = "lanes that were suspended in a wait stay apart until the warp is synchronised"
 POLLED = "asked again and again until another block answers: as often as the wait lasts"
-#: The pipe's excess is taken off the conflicts. Polls of mbarriers are in it and conflict with nothing, so it may be
-#: too much. The emulator's count then lies between what is left and what was counted.
+#: The pipe's excess is subtracted from the conflicts. It includes polls of mbarriers, which conflict with nothing, so
+#: this may subtract too much. The emulator's count then lies between the remainder and the original count.
 HIDDEN = "hidden in the excess of the pipe, which has the polls of mbarriers too"
-#: A load that sees what another thread writes meanwhile has one of these in its opcode.
+#: A load that sees another thread's writes meanwhile has one of these in its opcode.
 _STRONG = frozenset({"volatile", "relaxed", "acquire"})
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
@@ -61,14 +61,14 @@ class Way:
     less: tuple[str, ...] = ()
 
     def of(self, run: dict[str, int | None]) -> int | None:
-        """The count of a run; None where the run lacks a metric."""
+        """Return the count of a run; None if the run lacks a metric."""
         if any(run.get(metric) is None for metric in (*self.plus, *self.less)):
             return None
         return max(0, sum(run[metric] for metric in self.plus) - sum(run[metric] for metric in self.less))
 
 
-#: Wavefronts that instructions ask of shared memory, as the tool's source view counts them. The pipe's own metrics
-#: are up to a few wavefronts higher, and differ from run to run: they measure the pipe rather than the kernel.
+#: Wavefronts that instructions request from shared memory, as the tool's source view counts them. The pipe's own
+#: metrics are up to a few wavefronts higher, and differ from run to run: they measure the pipe rather than the kernel.
 _LOADS = (_ASKED.format("ld"), _ASKED.format("ldsm"))
 _STORES = (_ASKED.format("st"),)
 #: The counts to compare: kind of access, quantity, and the ways to compute it; the first way whose metrics were
@@ -143,13 +143,13 @@ class Record:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with the counts of a GPU; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with the counts of a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "agreement.json"
 
 
 @functools.cache
 def record(gpu: str = records.DEFAULT_GPU) -> Record:
-    """The committed counts of a GPU. Raises LookupError where there are none."""
+    """Return the committed counts of a GPU. Raises LookupError if there are none."""
     path = record_path(records.gpu_with("emulator/agreement.json", gpu))
     if not path.exists():
         raise LookupError(f"no counts of {gpu} to compare the emulator with; on that GPU, run: {COMMAND}")
@@ -163,14 +163,15 @@ def record(gpu: str = records.DEFAULT_GPU) -> Record:
 
 
 def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
-    """Whether the counted kernels were compiled by this machine's version of NVRTC; another version makes other PTX."""
+    """Return whether the counted kernels were compiled by this machine's version of NVRTC; another version makes other
+    PTX."""
     return record(gpu).nvrtc == nvrtc_version()
 
 
 def code_sha256(compiled: Compiled, launch: Launch, inputs: dict[str, np.ndarray]) -> str:
-    """The hash of what counts depend on: the kernel's PTX, its launch, and the inputs.
+    """Return the hash of what counts depend on: the kernel's PTX, its launch, and the inputs.
 
-    Line numbers and the names of kernels, files and variables do not count: see :func:`nameless_ptx`.
+    Line numbers and the names of kernels, files and variables are ignored: see :func:`nameless_ptx`.
     """
     digest = hashlib.sha256(json.dumps({**launch.as_json(), "kernel": ""}, sort_keys=True).encode())
     digest.update(nameless_ptx(compiled.ptx, compiled.lowered(launch.kernel)).encode())
@@ -180,7 +181,7 @@ def code_sha256(compiled: Compiled, launch: Launch, inputs: dict[str, np.ndarray
 
 
 def nameless_ptx(ptx: str, kernel: str) -> str:
-    """The PTX of a kernel, from ``.entry`` to its closing brace, without what only debuggers read.
+    """Return the PTX of a kernel, from ``.entry`` to its closing brace, without the parts that only debuggers read.
 
     Mangled names are numbered in the order in which they appear, so that the text stays the same when the kernel, or a
     function or variable that it uses, is renamed. ``kernel`` is the lowered name.
@@ -194,12 +195,12 @@ def nameless_ptx(ptx: str, kernel: str) -> str:
 
 
 def measured_size(rung: BoundRung) -> Size:
-    """The size at which a rung is compared: the last of the sizes that its problem checks."""
+    """Return the size at which a rung is compared: the last of the sizes that its problem checks."""
     return rung.ladder.problem.check[-1]
 
 
 def all_rungs(ladders: Iterable[str] | None = None) -> Iterator[BoundRung]:
-    """Every rung of every ladder, or of the named ladders, that supports the size of the comparison."""
+    """Return every rung of every ladder, or of the named ladders, that supports the size of the comparison."""
     for name in ladder_names() if ladders is None else ladders:
         for rung in load_ladder(name):
             if rung.rung.requires(measured_size(rung)) is None:
@@ -211,9 +212,9 @@ class StaleCounts(LookupError):
 
 
 def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
-    """All counts of all launches of a rung.
+    """Return all counts of all launches of a rung.
 
-    Raises LookupError where the rung was never counted, and :class:`StaleCounts` where its kernel has changed since.
+    Raises LookupError if the rung was never counted, and :class:`StaleCounts` if its kernel has changed since.
     """
     name = (rung.ladder.name, rung.name)
     points = [point for point in record(gpu).rungs if (point["ladder"], point["rung"]) == name]
@@ -243,7 +244,8 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
 
 @dataclass(frozen=True)
 class Reason:
-    """Why counts of a kind of access differ; ``more``: it holds only where the hardware makes more requests."""
+    """The reason why counts of a kind of access differ; ``more``: it applies only if the hardware makes more
+    requests."""
 
     kind: str
     text: str
@@ -251,9 +253,9 @@ class Reason:
 
 
 def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> list[Reason]:
-    """What explains a difference, as the code shows it. Disassembling is slow: call this only for differences.
+    """List what explains a difference, judging by the code. Disassembling is slow: call this only for differences.
 
-    Copies of an access, as in an unrolled loop, make more requests where lanes of a warp are apart: they take other
+    Copies of an access, as in an unrolled loop, make more requests if lanes of a warp are apart: they take different
     copies.
     """
     apart = {(one.file, one.line, one.kind) for one in counted.lines if one.lanes < WARP * one.requests}
@@ -273,17 +275,17 @@ def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> l
 
 
 def _is_poll(site: Site) -> bool:
-    """Whether the instruction asks for what another block will write."""
+    """Return whether the instruction polls for a value that another block will write."""
     return site.spin and site.action == "load" and site.space in ("global", "") and bool(_STRONG & set(site.opcode))
 
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
-    """The source lines where the launch's machine code accesses memory differently from its PTX."""
+    """Return the source lines where the launch's machine code accesses memory differently from its PTX."""
     return marks(_code(compiled, launch), disassemble(compiled, launch.kernel))
 
 
 def _code(compiled: Compiled, launch: Launch) -> Code:
-    """The launch's kernel, translated."""
+    """Return the launch's kernel, translated."""
     return counting.module_of(compiled).kernel(compiled.lowered(launch.kernel)).code
 
 
@@ -293,7 +295,7 @@ def counts(
     hardware: list[dict[str, int]],
     changed: Callable[[], list[Reason]],
 ) -> Iterator[Count]:
-    """The counts of one launch. ``hardware``: the metrics of each run; ``changed``: see :func:`reasons`."""
+    """Return the counts of one launch. ``hardware``: the metrics of each run; ``changed``: see :func:`reasons`."""
     for (kind, quantity), ways in QUANTITIES.items():
         every = [tuple(way.of(run) for run in hardware) for way in ways]
         seen = next((counts for counts in every if None not in counts), None)
@@ -319,19 +321,19 @@ def counts(
 
 @functools.cache
 def compiled_patterns(path: Path = PATH) -> Compiled:
-    """A source of patterns (`patterns.cu` by default), compiled with all of its kernels that `cases` uses."""
+    """Return a source of patterns (`patterns.cu` by default), compiled with all of its kernels that `cases` uses."""
     names = dict.fromkeys(case.kernel for case in cases() if case.path == path)
     return compile_cuda(path.read_text(encoding="utf-8"), filename=path.name, name_expressions=names)
 
 
 def pattern_launch(case: Case) -> Launch:
-    """The case as a launch whose arrays are named by position."""
+    """Return the case as a launch whose arrays are named by position."""
     args = tuple(f"array {n}" if isinstance(arg, np.ndarray) else arg for n, arg in enumerate(case.args))
     return Launch(case.kernel, case.grid, case.block, args, case.shared)
 
 
 def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
-    """All counts of the measured patterns. Raises LookupError where a kernel has changed since."""
+    """Return all counts of the measured patterns. Raises LookupError if a kernel has changed since."""
     known = {case.label: case for case in cases()}
     out: list[Count] = []
     for point in record(gpu).patterns:

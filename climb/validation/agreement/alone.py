@@ -19,19 +19,19 @@ from climb.toolchain import Compiled, cache
 
 
 def compiled_alone(rung: BoundRung, size: Size) -> Compiled:
-    """The rung's code, PTX and machine code, as a new process makes it without any cache.
+    """Return the rung's code, PTX and machine code, as a new process makes it without any cache.
 
-    Raises subprocess.CalledProcessError where it does not compile.
+    Raises subprocess.CalledProcessError if it does not compile.
     """
     program = f"import sys; from {__name__} import main; main(*sys.argv[1:])"
     command = [sys.executable, "-c", program, rung.ladder.name, rung.name, json.dumps(dict(size))]
     made = subprocess.run(command, cwd=IMPORT_ROOT, stdout=subprocess.PIPE, check=True).stdout
-    return pickle.loads(made)  # of our own process
+    return pickle.loads(made)  # written by our own process
 
 
 def main(ladder: str, rung: str, size: str) -> None:
     """Write the pickled code to standard output."""
     cache.FOLDER = None
     compiled = load_ladder(ladder)[rung].compiled(json.loads(size))
-    _ = compiled.cubin  # made here too, not where it is read
+    _ = compiled.cubin  # made here, not where it is read
     sys.stdout.buffer.write(pickle.dumps(compiled))

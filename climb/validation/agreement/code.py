@@ -37,12 +37,13 @@ NONDETERMINISTIC = frozenset(
 
 
 def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file that keeps the code of a rung that was counted on a GPU."""
+    """Return the file that keeps the code of a rung that was counted on a GPU."""
     return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
 
 
 def made_from(compiled: Compiled, source: str) -> str:
-    """The hash of what the compiler was given, by the rule of ``climb.bench.identity``, and of which compiler."""
+    """Return the hash of the compiler's input, by the rule of ``climb.bench.identity``, and of the compiler's
+    version."""
     code, kernels = identity.canonical(source, sorted(compiled.names))
     given = (identity.RULE, code, kernels, compiled.arch, compiled.options, compiled.nvrtc_version)
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
@@ -71,9 +72,9 @@ def keep_code(path: Path, compiled: Compiled, source: str) -> None:
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:
-    """The rung's code as compiled now, or as counted where the rung is nondeterministic.
+    """Return the rung's code as compiled now, or as counted if the rung is nondeterministic.
 
-    Raises LookupError where no code was kept, or where the source has changed since.
+    Raises LookupError if no code was kept, or if the source has changed since.
     """
     name = (rung.ladder.name, rung.name)
     if name not in NONDETERMINISTIC:

@@ -47,7 +47,7 @@ from climb.validation.agreement.cases import cases
 from climb.validation.agreement.code import NONDETERMINISTIC, code_path, counted_code, keep_code
 from climb.validation.schema import AgreementRecord
 
-#: How often each launch is counted: rungs twice, since some of their counts differ from run to run.
+#: The number of times that each launch is counted: rungs twice, since some of their counts differ from run to run.
 RUNS = {"rungs": 2, "patterns": 1}
 #: Launches that one ncu process profiles, and the seconds that it needs to start.
 AT_ONCE, STARTING = 40, 5
@@ -57,8 +57,8 @@ AT_ONCE, STARTING = 40, 5
 class Step:
     """One launch to count.
 
-    `names` identify it; `group` names the launches that run in order on the same arrays, and `first` marks the first
-    of them. `zeros` holds the size in bytes of each array besides `arrays()`; `metrics` are asked of ncu.
+    `names` identify it; `group` names the launches that run in order on the same arrays, and `first` marks the first of
+    them. `zeros` holds the size in bytes of each array besides `arrays()`; `metrics` are those that ncu counts.
     """
 
     names: dict[str, Any]
@@ -88,7 +88,7 @@ def _pattern_arrays() -> dict[str, dict[str, np.ndarray]]:
 
 
 def asked(label: str) -> tuple[str, ...]:
-    """The metrics of a pattern: only those of the kind of access in its label, so that ncu needs few passes."""
+    """Return the metrics of a pattern: only those of the kind of access in its label, so that ncu needs few passes."""
     space = label.split()[0]
     kinds = {kind for kind, _ in QUANTITIES if kind.startswith(space)}
     moves = any(label.startswith(f"{space} {move}") for move in ("load", "store", "array"))
@@ -98,7 +98,7 @@ def asked(label: str) -> tuple[str, ...]:
 
 
 def rung_steps(ladder: str | None = None) -> Iterator[Step]:
-    """The launches of all rungs, or of one ladder's rungs, in order."""
+    """Return the launches of all rungs, or of one ladder's rungs, in order."""
     for rung in all_rungs(None if ladder is None else [ladder]):
         problem, size = rung.ladder.problem, measured_size(rung)
         inputs = rung.ladder.inputs(size)
@@ -116,7 +116,7 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
 
 
 def pattern_steps() -> Iterator[Step]:
-    """The patterns, in order."""
+    """Return the patterns, in order."""
     for case in cases():
         compiled = compiled_patterns(case.path)
         launch = pattern_launch(case)
@@ -137,7 +137,7 @@ def _prepared(ladder: str | None) -> list[Step]:
 def prepare(
     kinds: Iterable[str] = tuple(STEPS), ladders: Sequence[str] = (), workers: int | None = None
 ) -> dict[str, list[Step]]:
-    """The steps of each kind, of all ladders or of those named, compiled in several processes. Needs no GPU."""
+    """Return the steps of each kind, of all ladders or of those named, compiled in several processes. Needs no GPU."""
     kinds = list(kinds)
     jobs = [*((ladders or ladder_names()) if "rungs" in kinds else ()), *([None] if "patterns" in kinds else ())]
     with ProcessPoolExecutor(workers) as pool:
@@ -186,7 +186,7 @@ def launch_all(
 
 
 def placed(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays on the GPU, at addresses that equal the emulator's modulo `PERIOD`."""
+    """Put the arrays on the GPU, at addresses that equal the emulator's modulo `PERIOD`."""
     import cupy
 
     memory, out = DeviceMemory(), {}
@@ -201,7 +201,7 @@ def placed(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str, float]]:
-    """The metrics of each step, as ncu counts them; all steps must ask for the same metrics.
+    """Return the metrics of each step, as ncu counts them; all steps must have the same metrics.
 
     Raises RuntimeError with ncu's output, TimeoutError after `seconds`.
     """
@@ -230,7 +230,8 @@ def _key(names: dict[str, Any]) -> tuple:
 
 
 def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
-    """The points of the record at `path` that are still true: counts of today's code, made by the same compiler."""
+    """Return the points of the record at `path` that are still true: counts of today's code, made by the same
+    compiler."""
     if not path.exists():
         return {}
     data = records.load(path, AgreementRecord)
@@ -251,24 +252,24 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
 
 
 def _code_is_kept(point: dict[str, Any], path: Path) -> bool:
-    """Whether the counted code still exists: a nondeterministic rung's code must be kept beside its counts."""
+    """Return whether the counted code still exists: a nondeterministic rung's code must be kept beside its counts."""
     name = (point.get("ladder"), point.get("rung"))
     return name not in NONDETERMINISTIC or _kept_beside(path, name).exists()
 
 
 def _kept_beside(path: Path, name: tuple[str, str]) -> Path:
-    """The file of a rung's code beside the counts at ``path``."""
+    """Return the file of a rung's code beside the counts at ``path``."""
     return path.with_name("code") / code_path(*name).name
 
 
 def compiler(steps: dict[str, list[Step]]) -> str:
-    """The version of NVRTC that compiled the steps."""
+    """Return the version of NVRTC that compiled the steps."""
     (version,) = {step.compiled.nvrtc_version for which in steps.values() for step in which}
     return ".".join(map(str, version))
 
 
 def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step]]:
-    """The groups with a launch that was counted fewer than `runs` times."""
+    """Return the groups with a launch that was counted fewer than `runs` times."""
     groups: dict[str, list[Step]] = {}
     for step in steps:
         groups.setdefault(step.group, []).append(step)
@@ -280,7 +281,7 @@ def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step
 
 
 def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
-    """The steps of whole groups, about `AT_ONCE` at a time; the steps of a portion ask for the same metrics."""
+    """Yield the steps of whole groups, about `AT_ONCE` at a time; the steps of a portion have the same metrics."""
     open_ones: dict[tuple[str, ...], list[Step]] = {}
     for group in groups:
         portion = open_ones.setdefault(group[0].metrics, [])
@@ -347,7 +348,7 @@ def write_prepared(file: Path, kinds: Sequence[str] = tuple(STEPS), ladders: Seq
 
 
 def read_prepared(file: Path) -> dict[str, list[Step]]:
-    """The launches that ``write_prepared`` wrote."""
+    """Read the launches that ``write_prepared`` wrote."""
     return pickle.loads(lzma.decompress(file.read_bytes()))
 
 
@@ -361,7 +362,7 @@ def record_agreement(
     """Count what is missing on this GPU and write it below ``folder`` (``records/<gpu>`` by default).
 
     ``ladders`` restricts the rungs; no launch that would exceed ``seconds`` is begun. Returns the file, and whether it
-    is complete. Raises RecordError when a part would be counted with another compiler than the rest of the file.
+    is complete. Raises RecordError if a part would be counted with another compiler than the rest of the file.
     """
     steps = prepare(kinds, ladders) if prepared is None else read_prepared(prepared)
     gpu = hardware.device_block()
@@ -372,7 +373,8 @@ def record_agreement(
 
 
 def _refuse_another_compiler(path: Path, version: str) -> None:
-    """A file holds the counts of one compiler's code: counting a part with another would drop all the rest."""
+    """Raise RecordError for another compiler: a file holds the counts of one compiler's code, so counting a part with
+    another would drop all the rest."""
     if path.exists() and (held := records.load(path, AgreementRecord).nvrtc) != version:
         raise records.RecordError(
             f"{path}: its counts are of NVRTC {held}, and here is {version}; count everything: climb agreement"
@@ -380,7 +382,7 @@ def _refuse_another_compiler(path: Path, version: str) -> None:
 
 
 def dump(data: dict[str, Any]) -> str:
-    """The record as text: one launch a line."""
+    """Format the record as text: one launch per line."""
     head = {key: value for key, value in data.items() if key not in STEPS}
     text = json.dumps(head, indent=1)[:-2]
     for which in STEPS:

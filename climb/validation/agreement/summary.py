@@ -46,16 +46,16 @@ class Summary:
     cases: int
 
     def compared(self, which: str) -> int:
-        """The number of counts compared, of the "rungs" or of the "patterns"."""
+        """Return the number of counts compared, of the "rungs" or of the "patterns"."""
         return sum(compared for compared, _ in self.sums[which].values())
 
     def equal(self, which: str) -> int:
-        """The number of those counts that are equal."""
+        """Return the number of those counts that are equal."""
         return sum(equal for _, equal in self.sums[which].values())
 
 
 def summarise() -> Summary:
-    """Compare all counts that are of today's kernels."""
+    """Compare all counts of today's kernels."""
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
     waiting = {(name, rung) for name in ladder_names() for rung in records.pending(name)}
     missing, kept, of_rungs = [], [], []
@@ -88,12 +88,12 @@ def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
 
 
 def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with the summary of a GPU."""
+    """Return the file with the summary of a GPU."""
     return record_path(gpu).with_name("compared.json")
 
 
 def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
-    """The committed summary."""
+    """Read the committed summary."""
     return records.load(compared_path(records.gpu_with("emulator/compared.json", gpu)), Summary)
 
 
@@ -106,7 +106,7 @@ def write_summary() -> Path:
 
 @dataclass(frozen=True)
 class Excess:
-    """How far the pipe of shared memory counts more wavefronts than the instructions ask of it.
+    """The wavefronts that the pipe of shared memory counts beyond those that the instructions ask of it.
 
     ``launches`` of ``of`` launches have an excess, ``most`` is the largest as a share, and in ``unlike`` launches the
     two runs differ.
@@ -137,7 +137,7 @@ def pipe_excess() -> Excess:
 
 
 def agreement_table(summary: Summary | None = None) -> CellOutput:
-    """The number of counts compared and of counts that are equal, of patterns and of rungs, by kind of access."""
+    """Show the number of counts compared and of counts that are equal, of patterns and of rungs, by kind of access."""
     sums = (summary or read_summary()).sums
     rows = [
         [name, *sums["patterns"].get(name, (None, None)), *sums["rungs"].get(name, (None, None))]
@@ -147,13 +147,13 @@ def agreement_table(summary: Summary | None = None) -> CellOutput:
 
 
 def reasons_table(summary: Summary | None = None) -> CellOutput:
-    """The reasons of differences, with the number of kernels and of counts that each explains."""
+    """Show the reasons of differences, with the number of kernels and of counts that each explains."""
     rows = [[why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()]
     return table(rows, ["why they differ", "kernels and patterns", "counts that differ"])
 
 
 def differences_table(summary: Summary | None = None) -> CellOutput:
-    """Every count that differs, the emulator's beside the hardware's in each run: one table for each reason."""
+    """Show every count that differs, the emulator's beside the hardware's in each run: one table for each reason."""
     columns = ["kernel", "count", "emulator", "hardware"]
     return together(
         [
@@ -164,7 +164,7 @@ def differences_table(summary: Summary | None = None) -> CellOutput:
 
 
 def _by_reason(summary: Summary | None) -> dict[str, list[dict[str, Any]]]:
-    """The differences by reason, the most common reason first."""
+    """Group the differences by reason, the most common reason first."""
     found: dict[str, list[dict[str, Any]]] = {}
     for one in (summary or read_summary()).different:
         found.setdefault(one["why"], []).append(one)

@@ -84,23 +84,23 @@ class Fault:
     other: str = ""
 
     def value(self, name: str, faulty: bool) -> Any:
-        """`grid`, `threads` or `shared` of the faulty or the mended launch."""
+        """Return `grid`, `threads` or `shared` of the faulty or the mended launch."""
         found = getattr(self, name)
         return (found.wrong if faulty else found.mended) if isinstance(found, Pair) else found
 
     def arguments(self, faulty: bool) -> list[Any]:
-        """The arguments of the faulty or the mended launch."""
+        """Return the arguments of the faulty or the mended launch."""
         return [(arg.wrong if faulty else arg.mended) if isinstance(arg, Pair) else arg for arg in self.args]
 
     def compiled(self, faulty: bool, kernel: str = "k") -> Compiled:
-        """The faulty or the mended kernel, compiled under the name `kernel`."""
+        """Return the faulty or the mended kernel, compiled under the name `kernel`."""
         source = self.body.replace("@@", self.wrong if faulty else self.mended)
         source = source.replace("__global__", 'extern "C" __global__', 1)
         return compile_cuda(re.sub(r"\bk\(", f"{kernel}(", source, count=1), filename="fault.cu")
 
 
 def number(value: Any) -> bytes:
-    """The bytes of a scalar argument: float32, int32, or the type of a NumPy scalar."""
+    """Return the bytes of a scalar argument: float32, int32, or the type of a NumPy scalar."""
     if isinstance(value, np.generic):
         return value.tobytes()
     return struct.pack("<f" if isinstance(value, float) else "<i", value)
@@ -139,12 +139,12 @@ def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with compute-sanitizer's reports on the planted faults; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with compute-sanitizer's reports on the planted faults; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "sanitizer.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
-    """Compute-sanitizer's reports on the planted faults. Raises LookupError where there are none, and RecordError."""
+    """Read compute-sanitizer's reports on the planted faults. Raises LookupError if there are none, and RecordError."""
     path = record_path(records.gpu_with("emulator/sanitizer.json", gpu))
     if not path.exists():
         raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU, run: {COMMAND} faults")
@@ -152,12 +152,12 @@ def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
 
 
 def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with compute-sanitizer's reports on the rungs; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with compute-sanitizer's reports on the rungs; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "clean.json"
 
 
 def clean_record(gpu: str = records.DEFAULT_GPU) -> CleanRecord:
-    """Compute-sanitizer's reports on the rungs. Raises LookupError where there are none, and RecordError."""
+    """Read compute-sanitizer's reports on the rungs. Raises LookupError if there are none, and RecordError."""
     path = clean_path(records.gpu_with("emulator/clean.json", gpu))
     if not path.exists():
         raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU, run: {COMMAND} clean")

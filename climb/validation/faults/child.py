@@ -40,7 +40,7 @@ class Driver:
             raise DriverError((text.value or b"").decode() or f"error {status}")
 
     def spoilt(self) -> bool:
-        """Whether the context is destroyed, so that nothing can be launched any more."""
+        """Return whether the context is destroyed, so that no kernel can be launched."""
         return bool(self.cuda.cuCtxSynchronize())
 
     def launch(self, what: dict[str, Any]) -> None:

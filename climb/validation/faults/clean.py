@@ -33,7 +33,7 @@ _LAUNCH = re.compile(r"^launch (\S+) (.*)$")
 
 
 def code_of(codes: Iterable[str]) -> str:
-    """The hash of all that a ladder launches, made from the hashes of its launches."""
+    """Return the hash of all that a ladder launches, made from the hashes of its launches."""
     return hashlib.sha256("".join(sorted(codes)).encode()).hexdigest()
 
 
@@ -59,7 +59,7 @@ def read(said: str) -> dict[str, dict[str, Any]]:
 
 
 def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dict[str, dict[str, Any]]:
-    """The findings of a tool, by ladder, on the launches that it reached within `seconds`."""
+    """Return the findings of a tool, by ladder, on the launches that it reached within `seconds`."""
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),

@@ -27,9 +27,9 @@ def _exhibit(
     args: list[Any],
     **launch: Any,
 ) -> Fault:
-    """The fault of an exhibit's kernel, in whose text `wrong` or `mended` replaces `place`.
+    """Make the fault of an exhibit's kernel, in whose text `wrong` or `mended` replaces `place`.
 
-    `place` is "" where the launch is at fault. Raises ValueError where the text lacks `place`.
+    `place` is "" if the launch is at fault. Raises ValueError if the text lacks `place`.
     """
     chapter, _, short = name.partition("_")
     text = (KERNELS / chapter / "exhibits" / f"{short}.cu").read_text(encoding="utf-8").replace('extern "C" ', "")

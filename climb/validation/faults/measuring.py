@@ -33,7 +33,8 @@ ALL = (*FAULTS, *EXHIBITS)
 CHILD = Path(__file__).with_name("child.py")
 #: Seconds after which a kernel counts as endless; the sanitizer itself needs a few.
 PATIENCE = 10
-#: Launches that one process starts with; few under memcheck, since a fault that it finds may end the process.
+#: The number of launches that one process starts with; few under memcheck, since a fault that it finds may end the
+#: process.
 AT_ONCE = {"memcheck": 4, "racecheck": 16, "initcheck": 16, "synccheck": 16}
 OPTIONS = {"memcheck": ("--leak-check", "no", "--destroy-on-device-error", "kernel")}
 _SAID = re.compile(r"^========= (\S.*(?:\n=========  .*)*)", re.MULTILINE)
@@ -51,7 +52,7 @@ class Prepared:
     cubin: bytes
 
     def plain(self) -> dict[str, Any]:
-        """The launch as `child.Driver.launch` takes it."""
+        """Return the launch as `child.Driver.launch` takes it."""
         args: list[tuple[str, Any]] = []
         for arg in self.fault.arguments(self.faulty):
             if isinstance(arg, np.ndarray):
@@ -119,7 +120,7 @@ def read(said: str) -> Findings:
 
 
 def emulator_says(fault: Fault) -> str:
-    """The class of the emulator's error and the first line of its message; "" where it finds nothing."""
+    """Return the class of the emulator's error and the first line of its message; "" if it finds nothing."""
     try:
         emulate(fault, True, STEPS)
     except EmulatorError as error:
@@ -128,7 +129,7 @@ def emulator_says(fault: Fault) -> str:
 
 
 def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The findings in a record by (fault, tool), of kernels that have not changed since."""
+    """Return the findings in a record by (fault, tool), of kernels that have not changed since."""
     if not path.exists():
         return {}
     data = records.load(path, SanitizerRecord)
@@ -143,7 +144,7 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def digest(fault: Fault) -> str:
-    """The hash of what is launched, by the rule of ``climb.bench.identity``."""
+    """Return the hash of what is launched, by the rule of ``climb.bench.identity``."""
     code = [identity.tokens(text) for text in (fault.body, fault.wrong, fault.mended)]
     what = (identity.RULE, code, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
     return hashlib.sha256(repr((what, fault.args)).encode()).hexdigest()
@@ -212,7 +213,7 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
 
 
 def sanitizer_version() -> str:
-    """The tool's name and version."""
+    """Return the tool's name and version."""
     said = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
     return "compute-sanitizer " + re.findall(r"Version (\S+)", said)[0]
 
@@ -223,7 +224,7 @@ def write_prepared(file: Path) -> None:
 
 
 def read_prepared(file: Path) -> list[Prepared]:
-    """The kernels that ``write_prepared`` wrote."""
+    """Read the kernels that ``write_prepared`` wrote."""
     every = [(fault, faulty) for fault in ALL for faulty in (True, False)]
     return [Prepared(*key, *one) for key, one in zip(every, pickle.loads(file.read_bytes()), strict=True)]
 
@@ -231,7 +232,7 @@ def read_prepared(file: Path) -> list[Prepared]:
 def record_faults(
     seconds: float = 600, workers: int = 8, folder: Path | None = None, prepared: Path | None = None
 ) -> tuple[Path, dict[str, Any]]:
-    """Run all faults on this GPU and write what the tools say below ``folder`` (``records/<gpu>`` by default).
+    """Run all faults on this GPU and write the tools' reports below ``folder`` (``records/<gpu>`` by default).
 
     No process begins later than after ``seconds``. Returns the file and the record.
     """

@@ -1,8 +1,8 @@
-"""What a GPU makes of the exhibit ``stages`` of the chapter on tiling, whose asynchronous copies overtake its reads.
+"""GPU results of the exhibit ``stages`` of the chapter on tiling, whose asynchronous copies overtake its reads.
 
-Whether a copy overtakes a read depends on the time that it takes, so a GPU's result may be right or wrong. ``climb
-sanitize stages`` launches each variant many times on a GPU, counts the wrong elements, runs it under compute-sanitizer,
-and writes ``records/<gpu>/emulator/stages.json``.
+A copy overtakes a read depending on the time that it takes, so a GPU's result may be right or wrong. ``climb sanitize
+stages`` launches each variant many times on a GPU, counts the wrong elements, runs it under compute-sanitizer, and
+writes ``records/<gpu>/emulator/stages.json``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from climb.validation.schema import StagesRecord, VariantRow
 
 SOURCE = paths.KERNELS / "tiling" / "exhibits" / "stages.cu"
 TILE = 16
-#: Side of the matrices, and how often each variant is launched; side under the sanitizer.
+#: Side of the matrices, and the number of launches of each variant; side under the sanitizer.
 N, LAUNCHES, SMALL = 1024, 100, 128
 #: A sum of N products of numbers below 1 in float32 is this close; a wrong tile is off by more than 0.1.
 TOLERANCE = 1e-2
@@ -45,7 +45,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 def text_of(name: str) -> str:
-    """The source of a variant. Raises ValueError if the exhibit lacks a text that the variant replaces."""
+    """Return the source of a variant. Raises ValueError if the exhibit lacks a text that the variant replaces."""
     text, changes = SOURCE.read_text(encoding="utf-8"), VARIANTS[name]
     for old, new in zip(changes[::2], changes[1::2], strict=True):
         if text.count(old) != 1:
@@ -55,7 +55,7 @@ def text_of(name: str) -> str:
 
 
 def fault_of(name: str, n: int) -> Fault:
-    """A launch of a variant for matrices of side `n`, of random numbers."""
+    """Make a launch of a variant for matrices of side `n`, of random numbers."""
     a, b = np.random.default_rng(0).random((2, n, n), dtype=np.float32)
     body = text_of(name).replace("product(", "k(")
     args = [a, b, np.zeros((n, n), np.float32), n]
@@ -63,9 +63,9 @@ def fault_of(name: str, n: int) -> Fault:
 
 
 def wrong_elements(name: str, n: int = N, launches: int = LAUNCHES, seed: int = 0) -> tuple[list[int], list[int]]:
-    """The number of wrong elements of each launch: of random matrices, and of matrices of constants, as the sample has.
+    """Count the wrong elements of each launch: of random matrices, and of matrices of constants, as the sample has.
 
-    It runs where `climb.cp` does: on a GPU, or on the emulator, where `checking(())` lets a fault pass.
+    It runs on the device of `climb.cp`: on a GPU, or on the emulator, where `checking(())` lets a fault pass.
     """
     options = ("-std=c++17", *(f"-I{folder}" for folder in cuda_include_dirs(nvrtc_version()[0])))
     kernel = cp.RawModule(code=text_of(name), options=options, name_expressions=("product",)).get_function("product")
@@ -95,7 +95,7 @@ def write_prepared(file: Path) -> None:
 
 
 def read_prepared(file: Path) -> list[Prepared]:
-    """The variants that `write_prepared` wrote."""
+    """Read the variants that `write_prepared` wrote."""
     return [
         Prepared(fault_of(name, SMALL), True, kernel, cubin)
         for name, kernel, cubin in pickle.loads(file.read_bytes())
@@ -119,12 +119,12 @@ def measure(prepared: list[Prepared]) -> list[VariantRow]:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with what a GPU makes of the variants; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with a GPU's results for the variants; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "stages.json"
 
 
 def stages_record(gpu: str = records.DEFAULT_GPU) -> StagesRecord:
-    """What a GPU makes of the variants. Raises LookupError where they were not run, and RecordError."""
+    """Return the GPU's results for the variants. Raises LookupError if they were not run, and RecordError."""
     path = record_path(records.gpu_with("emulator/stages.json", gpu))
     if not path.exists():
         raise LookupError(f"the exhibit stages was not run on {gpu}; on that GPU, run: {COMMAND} stages")
@@ -132,7 +132,7 @@ def stages_record(gpu: str = records.DEFAULT_GPU) -> StagesRecord:
 
 
 def stages_table() -> CellOutput:
-    """How many elements each variant got wrong on the GPU of the record, and what racecheck says of it."""
+    """Show how many elements each variant got wrong on the GPU of the record, and what racecheck says of it."""
     try:
         found = stages_record()
     except LookupError as error:

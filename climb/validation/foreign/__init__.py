@@ -1,8 +1,9 @@
-"""Kernels of public projects, rewritten: what they must compute, which bugs can be planted in them, what they cost.
+"""Kernels of public projects, rewritten: their expected results, the bugs that can be planted in them, their cost.
 
 Each module has the programs of some projects; ``PROGRAMS`` has all of them by name. The emulator's tests run them with
 all checks. On a GPU with ``ncu``, ``climb agreement --only programs`` runs them too, compares their results with
-NumPy's, and counts; ``records/<gpu>/emulator/programs.json`` holds what it found, and tests compare the emulator.
+NumPy's, and counts; ``records/<gpu>/emulator/programs.json`` holds the results, and tests compare the emulator with
+them.
 """
 
 from __future__ import annotations

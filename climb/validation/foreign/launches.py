@@ -14,7 +14,7 @@ from climb.validation.foreign.program import Empty, Steps
 
 
 def buffers(steps: Steps) -> dict[str, np.ndarray | Empty]:
-    """The buffers of a program by name, in the order in which the launches first use them."""
+    """Return the buffers of a program by name, in the order in which the launches first use them."""
     found: dict[int, np.ndarray | Empty] = {}
     for one in steps.launches:
         found |= {id(arg): arg for arg in one.args if isinstance(arg, np.ndarray | Empty) and id(arg) not in found}
@@ -22,12 +22,12 @@ def buffers(steps: Steps) -> dict[str, np.ndarray | Empty]:
 
 
 def contents(held: dict[str, np.ndarray | Empty]) -> dict[str, np.ndarray]:
-    """The buffers as arrays; those that are uninitialised before the first launch are zeros."""
+    """Return the buffers as arrays; those that are uninitialised before the first launch are zeros."""
     return {name: np.zeros(each.shape, each.dtype) if isinstance(each, Empty) else each for name, each in held.items()}
 
 
 def launches(steps: Steps) -> list[Launch]:
-    """The launches; their arguments name the buffers, and numbers have the types of the kernels' parameters."""
+    """Return the launches; their arguments name the buffers, and numbers have the types of the kernels' parameters."""
     names = {id(each): name for name, each in buffers(steps).items()}
     return [
         Launch(
@@ -47,13 +47,13 @@ def _number(value: object) -> np.generic:
 
 
 def codes(steps: Steps, compiled: Compiled) -> list[str]:
-    """What the counts of each launch depend on, as a hash: PTX, launch configuration and inputs."""
+    """Return a hash of what the counts of each launch depend on: PTX, launch configuration and inputs."""
     inputs = contents(buffers(steps))
     return [code_sha256(compiled, one, inputs) for one in launches(steps)]
 
 
 def outputs_sha256(outputs: Iterable[np.ndarray]) -> str:
-    """The hash of the bytes of a program's results, in the order of ``Steps.expected``."""
+    """Return the hash of the bytes of a program's results, in the order of ``Steps.expected``."""
     digest = hashlib.sha256()
     for each in outputs:
         digest.update(np.ascontiguousarray(each).tobytes())

@@ -35,7 +35,7 @@ class ProgramStep(Step):
 
 
 def program_steps(program: Program) -> Iterator[ProgramStep]:
-    """The launches of a program, in order."""
+    """Return the launches of a program, in order."""
     steps, compiled = program.steps(), program.compiled()
     _ = compiled.cubin  # compiled here
     for number, (launch, code) in enumerate(zip(launches(steps), codes(steps, compiled), strict=True)):
@@ -49,7 +49,7 @@ def write_prepared(file: Path) -> None:
 
 
 def read_prepared(file: Path) -> list[list[ProgramStep]]:
-    """The launches of each program, as ``write_prepared`` wrote them."""
+    """Read the launches of each program, as ``write_prepared`` wrote them."""
     return pickle.loads(lzma.decompress(file.read_bytes()))
 
 
@@ -68,13 +68,13 @@ def results(groups: Sequence[Sequence[ProgramStep]]) -> dict[str, tuple[str, str
                 modules[key] = cupy.RawModule(path=str(path))
             try:
                 found[group[0].group] = _result(group, modules[key], cupy)
-            except Exception as error:  # whatever the driver says; the other programs are still worth running
+            except Exception as error:  # whatever the driver's error, the other programs are still worth running
                 found[group[0].group] = (f"{type(error).__name__}: {error}"[:300], "")
     return found
 
 
 def _result(group: Sequence[ProgramStep], module: Any, cupy: Any) -> tuple[str, str]:
-    """What is wrong with a program's results, and their hash."""
+    """Return what is wrong with a program's results, and their hash."""
     from climb.bench.binding import bound
 
     steps = PROGRAMS[group[0].group].steps()
@@ -98,7 +98,7 @@ def _result(group: Sequence[ProgramStep], module: Any, cupy: Any) -> tuple[str, 
 
 
 def portions(groups: Sequence[Sequence[ProgramStep]]) -> Iterator[list[Sequence[ProgramStep]]]:
-    """Whole programs, about ``AT_ONCE`` launches at a time."""
+    """Yield whole programs, about ``AT_ONCE`` launches at a time."""
     portion: list[Sequence[ProgramStep]] = []
     for group in groups:
         portion.append(group)

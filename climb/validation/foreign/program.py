@@ -17,7 +17,7 @@ from climb.toolchain import Compiled, compile_cuda
 
 SOURCES = Path(__file__).with_name("sources")
 
-#: What a planted fault leads to: an error of the emulator, or a wrong result.
+#: The effect of a planted fault: an error of the emulator, or a wrong result.
 Outcome = type[BaseException] | tuple[type[BaseException], ...]
 WRONG = AssertionError
 
@@ -58,7 +58,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Steps:
-    """The launches of a program, in order, and what they must compute."""
+    """The launches of a program, in order, and their expected results."""
 
     launches: list[Launch]
     expected: list[Expected]
@@ -86,7 +86,7 @@ class Program:
         return (SOURCES / f"{self.file}.cu").read_text(encoding="utf-8")
 
     def compiled(self, fault: int = 0) -> Compiled:
-        """The program's file, compiled with one planted fault, or with none."""
+        """Return the program's file, compiled with one planted fault, or with none."""
         return _compiled(self.source(), f"{self.file}.cu", fault, self.names)
 
 

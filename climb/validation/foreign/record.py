@@ -1,4 +1,4 @@
-"""Compare the emulator with what a GPU made of the foreign programs: the bits of their results, and every count."""
+"""Compare the emulator with a GPU's results of the foreign programs: the bits of their results, and every count."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from climb.validation.schema import ProgramRecord
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with what a GPU made of the programs; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with a GPU's results of the programs; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "programs.json"
 
 
 @functools.cache
 def record(gpu: str = records.DEFAULT_GPU) -> ProgramRecord:
-    """The committed results and counts of a GPU. Raises LookupError where there are none."""
+    """Read the committed results and counts of a GPU. Raises LookupError if there are none."""
     path = record_path(records.gpu_with("emulator/programs.json", gpu))
     if not path.exists():
         raise LookupError(f"no counts of programs on {gpu}; on that GPU, run: climb agreement --only programs")
@@ -31,7 +31,7 @@ def record(gpu: str = records.DEFAULT_GPU) -> ProgramRecord:
 
 
 def result(program: Program, gpu: str = records.DEFAULT_GPU) -> dict[str, Any] | None:
-    """What the GPU computed: ``wrong`` is empty if NumPy agrees, ``outputs_sha256`` the hash of its results."""
+    """Return the GPU's result: ``wrong`` is empty if NumPy agrees, ``outputs_sha256`` the hash of its results."""
     return next((dict(one) for one in record(gpu).results if one["program"] == program.name), None)
 
 
@@ -42,9 +42,9 @@ def compare_program(
     counted: Sequence[Counters],
     gpu: str = records.DEFAULT_GPU,
 ) -> tuple[Count, ...]:
-    """All counts of all launches of a program. ``counted``: the emulator's counters of each launch.
+    """Return all counts of all launches of a program. ``counted``: the emulator's counters of each launch.
 
-    Raises LookupError where the program was never counted, or where its code has changed since.
+    Raises LookupError if the program was never counted, or if its code has changed since.
     """
     held = record(gpu)
     points = [point for point in held.launches if point["program"] == program.name]

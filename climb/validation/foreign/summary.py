@@ -1,4 +1,4 @@
-"""Summarise what a GPU and the emulator make of the foreign programs, for the chapter.
+"""Summarise the results of the foreign programs on a GPU and on the emulator, for the chapter.
 
 The summary is read from ``programs_compared.json`` beside the counts; ``climb agreement --only programs --compare``
 writes it, and a test compares again.
@@ -35,7 +35,8 @@ class ProgramSummary:
 
 
 def summarise() -> ProgramSummary:
-    """Run all programs on the emulator and compare. Raises LookupError for a program that was not counted as it is."""
+    """Run all programs on the emulator and compare. Raises LookupError for a program whose current code was not
+    counted."""
     right = same = 0
     counts = []
     for program in PROGRAMS.values():
@@ -56,12 +57,12 @@ def summarise() -> ProgramSummary:
 
 
 def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with the summary of a GPU."""
+    """Return the file with the summary of a GPU."""
     return record_path(gpu).with_name("programs_compared.json")
 
 
 def read_summary(gpu: str = records.DEFAULT_GPU) -> ProgramSummary:
-    """The committed summary."""
+    """Read the committed summary."""
     return records.load(compared_path(records.gpu_with("emulator/programs_compared.json", gpu)), ProgramSummary)
 
 

@@ -44,7 +44,7 @@ class Program:
 
 
 def _words(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Random words; many are edge cases of a format, small numbers, or floats near one."""
+    """Return random words; many are edge cases of a format, small numbers, or floats near one."""
     out = rng.integers(0, 2**32, count, np.uint32)
     edges = [
         0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFF, 0x8000, 0x7FFF, 0xFF, 0x80,
@@ -61,7 +61,7 @@ def _words(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def program(kind: str, seed: int) -> Program:
-    """The program of a kind (one of KINDS) and a seed."""
+    """Return the program of a kind (one of KINDS) and a seed."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     if kind == "control":
         source, _ = control.program(seed)
@@ -82,7 +82,7 @@ def emulate(one: Program, compiled: Compiled | None = None) -> list[np.ndarray]:
 
 
 def digest(outputs: Sequence[np.ndarray]) -> str:
-    """A hash of a program's outputs."""
+    """Return a hash of a program's outputs."""
     found = hashlib.sha256()
     for array in outputs:
         found.update(np.ascontiguousarray(array).tobytes())
@@ -90,12 +90,12 @@ def digest(outputs: Sequence[np.ndarray]) -> str:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file with the outcome on a GPU; ``folder`` replaces ``records/<gpu>``."""
+    """Return the file with the outcome on a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "fuzz.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> FuzzRecord:
-    """The outcome on a GPU. Raises LookupError where there is none, and RecordError."""
+    """Read the outcome on a GPU. Raises LookupError if there is none, and RecordError."""
     path = record_path(records.gpu_with("emulator/fuzz.json", gpu))
     if not path.exists():
         raise LookupError(f"no random programs were run on {gpu}; on that GPU, run: {COMMAND}")

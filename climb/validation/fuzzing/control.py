@@ -24,7 +24,7 @@ class Writer:
         self.python.append("    " * depth + python)
 
     def expression(self) -> tuple[str, str]:
-        """A random expression: (CUDA, Python)."""
+        """Return a random expression: (CUDA, Python)."""
         rng = self.rng
         left, right = rng.choice((*VARIABLES, "t")), rng.choice((*VARIABLES, "t", str(rng.randrange(1, 50))))
         operator = rng.choice(("+", "-", "*", "^", "&", "|", "%", "/", ">>", "load"))
@@ -40,7 +40,7 @@ class Writer:
         return f"({left} {operator} {right})", f"(({left} {operator} {right}) & M)"
 
     def condition(self) -> tuple[str, str]:
-        """A random condition: (CUDA, Python)."""
+        """Return a random condition: (CUDA, Python)."""
         (a, pa), (b, pb) = self.expression(), self.expression()
         sign = self.rng.choice(("<", ">=", "==", "!="))
         low = self.rng.randrange(2, 9)
@@ -94,7 +94,8 @@ class Writer:
 
 
 def program(seed: int) -> tuple[str, str]:
-    """(CUDA kernel `k(in, out)`, Python function `run(data, t)`): each gives word t of the output from WORDS words."""
+    """Return (CUDA kernel `k(in, out)`, Python function `run(data, t)`): each gives word t of the output from WORDS
+    words."""
     writer = Writer(seed)
     for _ in range(5):
         writer.statement(1, False)

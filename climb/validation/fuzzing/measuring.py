@@ -27,7 +27,7 @@ PART = 50
 
 @dataclass(frozen=True)
 class Done:
-    """The emulator's outputs of a program; `error` is its message where it refused the program or reported a fault."""
+    """The emulator's outputs of a program; `error` is its message if it refused the program or reported a fault."""
 
     kind: str
     seed: int
@@ -114,7 +114,7 @@ def record_fuzzing(
     folder: Path | None = None,
     prepared: Path | None = None,
 ) -> tuple[Path, dict[str, Any]]:
-    """Run the programs on this GPU and write what came out below ``folder`` (``records/<gpu>`` by default).
+    """Run the programs on this GPU and write the outcome below ``folder`` (``records/<gpu>`` by default).
 
     ``prepared`` is a folder that ``prepare`` has filled. Returns the file and the record.
     """

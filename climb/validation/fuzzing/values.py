@@ -50,7 +50,7 @@ SEEDS = {
 
 
 def _operations() -> list[tuple[str, str, str]]:
-    """All operations: (result type, operand types, expression of {0}, {1}, ...)."""
+    """Return all operations: (result type, operand types, expression of {0}, {1}, ...)."""
     out: list[tuple[str, str, str]] = []
 
     def add(result: str, operands: str, *codes: str) -> None:
@@ -200,12 +200,12 @@ class Writer:
         return name
 
     def pick(self, kind: str) -> str:
-        """A random earlier value, more often a recent one."""
+        """Return a random earlier value, more often a recent one."""
         have = self.values[kind]
         return self.rng.choice(have[-6:] if self.rng.random() < 0.7 else have)
 
     def filled(self, operation: tuple[str, str, str]) -> str:
-        """The operation's expression with random values as operands."""
+        """Return the operation's expression with random values as operands."""
         _, operands, code = operation
         return code.format(*(self.pick(kind) for kind in operands))
 
@@ -241,7 +241,7 @@ class Writer:
 
 
 def program(seed: int) -> str:
-    """The source of a kernel `k(in, out, sums)`.
+    """Return the source of a kernel `k(in, out, sums)`.
 
     It reads WORDS words of `in` and updates SUMS words of `sums`. Thread t writes word n of its output to
     `out[n * threads + t]`; `words(source)` is the number of words for each thread.
@@ -266,5 +266,5 @@ def program(seed: int) -> str:
 
 
 def words(source: str) -> int:
-    """The number of words that each thread of a program stores."""
+    """Count the words that each thread of a program stores."""
     return source.count("] = word(")

@@ -1,6 +1,5 @@
-"""What each test of a module calls, traced once and kept: a file of tests is traced again only if it has changed, or a
-file of ``climb`` that its tests call.
-"""
+"""The functions that each test of a module calls, traced once and kept: a file of tests is traced again only if it has
+changed, or a file of ``climb`` that its tests call."""
 
 from __future__ import annotations
 
@@ -13,7 +12,8 @@ from climb.validation.mutation.mutants import digest_of_files
 
 
 def calls(root: Path, kept: Path, tests: Sequence[str], jobs: int = 2) -> dict[str, dict]:
-    """What each test of the files calls, as ``tracing`` writes it; ``kept`` is where it is kept."""
+    """Return the functions that each test of the files calls, as ``tracing`` writes it; ``kept`` is the file with
+    earlier traces."""
     earlier = _load(kept)
     fresh = {file: earlier[file]["tests"] for file in tests if file in earlier and is_fresh(root, file, earlier[file])}
     missing = [file for file in tests if file not in fresh]
@@ -29,12 +29,12 @@ def calls(root: Path, kept: Path, tests: Sequence[str], jobs: int = 2) -> dict[s
 
 
 def is_fresh(root: Path, file: str, entry: Mapping) -> bool:
-    """Whether neither the file of tests nor what its tests call has changed since it was traced."""
+    """Return whether neither the file of tests nor the code that its tests call has changed since it was traced."""
     return entry["of"] == digest(root, file, entry["tests"])
 
 
 def digest(root: Path, file: str, tests: Mapping[str, Mapping]) -> str:
-    """The digest of a file of tests and of the files that its tests call."""
+    """Return the digest of a file of tests and of the files that its tests call."""
     called = {function.split("::", 1)[0] for made in tests.values() for function in made["functions"]}
     return digest_of_files(root, {file, *called})
 

@@ -1,4 +1,4 @@
-"""Which mutants are run: drawn with a seed, file by file in turn, so that long files do not take most of them."""
+"""Choose the mutants to run: drawn with a seed, file by file in turn, so that long files do not take most of them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ AREAS = {
 }
 #: Not part of a ladder: wrong on purpose, or checked by their own tests.
 _NOT_RUNGS = ("exercises", "exhibits")
-#: Of a package: what is run by hand and times itself, and what only a GPU can run.
+#: Modules of a package that are run by hand and time themselves, or that only a GPU can run.
 _NOT_LIBRARY = ("__main__.py", "bench.py", "speed.py", "cold.py", "cub.py", "cublas.py", "cublaslt.py", "cudnn.py",
                 "cudnn_graph.py", "cufft_callbacks.py", "cusparselt.py", "cutensor.py", "cutlass.py", "frameworks.py",
                 "npp.py", "triton_kernels.py", "triton_peers.py", "unfolded.py")  # fmt: skip
 
 
 def files_of(root: Path, area: str) -> list[str]:
-    """The files of an area, from the root, in alphabetical order."""
+    """Return the files of an area, from the root, in alphabetical order."""
     found = {path.relative_to(root) for pattern in AREAS[area] for path in root.glob(pattern)}
     kept = (path for path in found if not set(path.parts) & set(_NOT_RUNGS) and path.name not in _NOT_LIBRARY)
     return sorted(path.as_posix() for path in kept)
 
 
 def mutants_of(root: Path, file: str) -> list[Mutant]:
-    """Every mutant of a file."""
+    """Return every mutant of a file."""
     text = (root / file).read_text(encoding="utf-8")
     made = python.mutants(file, text) if file.endswith(".py") else cuda.mutants(file, text)
     return sorted(made, key=lambda mutant: (mutant.start, mutant.end, mutant.new))
 
 
 def mutants_of_entries(root: Path, entries: Iterable[tuple[str, str, str]]) -> Iterator[Mutant]:
-    """The mutants of (file, original lines, mutated lines), at every place where these lines stand."""
+    """Return the mutants of (file, original lines, mutated lines), at every place where these lines occur."""
     lines_of: dict[str, set[tuple[str, str]]] = {}
     for file, original, mutated in entries:
         lines_of.setdefault(file, set()).add((original, mutated))
@@ -49,7 +49,7 @@ def mutants_of_entries(root: Path, entries: Iterable[tuple[str, str, str]]) -> I
 
 
 def drawn(root: Path, files: Iterable[str], seed: int) -> Iterator[Mutant]:
-    """All mutants of the files, one of each file in turn; the same for the same texts and seed.
+    """Return all mutants of the files, one of each file in turn; the same for the same texts and seed.
 
     Within a file the operators take turns too, in an order of their own in each: barriers are few and matter most.
     """
@@ -70,21 +70,21 @@ def drawn(root: Path, files: Iterable[str], seed: int) -> Iterator[Mutant]:
 
 
 def _in_turn(columns: Iterable[Iterable[Mutant]]) -> Iterator[Mutant]:
-    """The first of each column, then the second of each, and so on."""
+    """Yield the first of each column, then the second of each, and so on."""
     return (mutant for mutant in chain.from_iterable(zip_longest(*columns)) if mutant is not None)
 
 
 def drawn_of_areas(root: Path, areas: Iterable[str], seed: int) -> Iterator[Mutant]:
-    """Mutants of several areas in turn, without those of Python that do not compile or are the same program.
+    """Yield mutants of several areas in turn, without those of Python that do not compile or are the same program.
 
-    Whether a mutant of a kernel is the same program takes a compiler: ``running`` finds out if no test fails.
+    Only a compiler can tell if a mutant of a kernel is the same program: ``running`` finds out if no test fails.
     """
     mutants = _in_turn(drawn(root, files_of(root, area), seed) for area in areas)
     return (mutant for mutant in mutants if not (mutant.file.endswith(".py") and _is_no_mistake(mutant)))
 
 
 def _is_no_mistake(mutant: Mutant) -> bool:
-    """Whether a mutant of a Python file does not compile, or is the same program."""
+    """Return whether a mutant of a Python file does not compile, or is the same program."""
     try:
         return same_program(mutant)
     except SyntaxError:

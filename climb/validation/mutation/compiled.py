@@ -2,8 +2,8 @@
 digests of the rungs' PTX, without its lines, or of their machine code, by rung and place.
 
 A place is a size of the problem and an architecture, by numbers; without one, all are compiled. A mutant that compiles
-to the same code everywhere is no other program: no test can notice it. ptxas leaves out more than NVRTC, and gives
-registers numbers of its own, so machine code is the same more often than PTX, but takes longer to make.
+to the same code everywhere is the same program: no test can notice it. ptxas removes more code than NVRTC, and
+renumbers registers, so machine code is the same more often than PTX, but takes longer to make.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LINES = re.compile(r"^\s*(?:\.loc|\.file|//).*$|//.*$", re.MULTILINE)
 
 
 def digests(rungs: Iterable[str], machine_code: bool = False) -> dict[str, str]:
-    """The digests of the code of all kernels of the rungs, at the headline size and at those that tests run."""
+    """Return the digests of the code of all kernels of the rungs, at the headline size and at those that tests run."""
     made = {}
     for name in rungs:
         name, _, asked = name.partition("@")
@@ -39,12 +39,12 @@ def digests(rungs: Iterable[str], machine_code: bool = False) -> dict[str, str]:
 
 
 def ptx_of(compiled: Compiled) -> str:
-    """The PTX without its lines."""
+    """Return the PTX without its lines."""
     return _LINES.sub("", compiled.ptx.split(".section")[0])
 
 
 def machine_code_of(compiled: Compiled) -> str:
-    """The instructions of all kernels with their places and operands."""
+    """Return the instructions of all kernels with their places and operands."""
     return repr([
         (one.offset, one.predicate, one.opcode, one.operands)
         for kernel in compiled.kernels

@@ -14,10 +14,9 @@ from pathlib import Path
 from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.processes import Processes
 
-#: Seconds of computing that the tests of a rung, or what is listed for a module, may take; a longer run is taken for a
-#: hang.
+#: Seconds of computing for the tests of a rung, or for the tests listed for a module; a longer run counts as a hang.
 LIMIT = 120.0
-#: Python's bytecode comes along and stays valid, but not what another process is writing.
+#: Python's bytecode is copied and stays valid, but not files that another process is writing.
 _LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
 #: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second). Bytecode is kept
@@ -41,7 +40,7 @@ class Copy:
 
     @contextlib.contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
-        """The copy with the mutant in it."""
+        """Put the mutant into the copy within a `with` block."""
         self._write(mutant.file, mutant.mutated)
         try:
             yield
@@ -49,14 +48,14 @@ class Copy:
             self._write(mutant.file, mutant.text)
 
     def _write(self, file: str, text: str) -> None:
-        """Write a file, and drop its compiled form, which Python tells from a new one by second and size alone."""
+        """Write a file, and drop its compiled form, which Python tells from a new one only by second and size."""
         path = self.folder / file
         path.write_text(text, encoding="utf-8")
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
             compiled.unlink()
 
     def pytest(self, arguments: Iterable[str], seconds: float, **environment: str) -> tuple[int | None, str]:
-        """Exit status and output of a run of pytest; no status where it ran out of time and was ended.
+        """Return exit status and output of a run of pytest; no status if it ran out of time and was ended.
 
         It may compute for ``seconds``, and take longer by the clock.
         """
@@ -64,24 +63,26 @@ class Copy:
         return self._processes.run(command, self.folder, {**_ENVIRONMENT, **environment}, seconds)
 
     def digests(self, rungs: Iterable[str], *options: str) -> dict[str, str]:
-        """The digests of the rungs' code as they are now, as ``compiled`` prints them; none if one does not compile."""
+        """Return the digests of the rungs' code as they are now, as ``compiled`` prints them; empty if one does not
+        compile."""
         command = [sys.executable, "-m", "climb.validation.mutation.compiled", *options, *rungs]
         status, output = self._processes.run(command, self.folder, {}, errors=subprocess.DEVNULL)
         return json.loads(output) if status == 0 else {}
 
     def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> str:
-        """What rungs compile to with the mutant as without it: PTX, machine code, or "" if neither is the same."""
+        """Return what is the same with the mutant as without it when rungs are compiled: "PTX", "machine code", or
+        ""."""
         different = self._different(mutant, rungs)
         if not different:
             return "" if different is None else "PTX"
-        # One place alone first: where the mutant is another program, it is most often another one everywhere.
+        # One place first: if the mutant is another program, its code usually differs everywhere.
         for places in (different[:1], different[1:]):
             if places and self._different(mutant, places, "--machine-code") != []:
                 return ""
         return "machine code"
 
     def _different(self, mutant: Mutant, places: Sequence[str], *options: str) -> list[str] | None:
-        """Where the code differs with the mutant; None if it does not compile."""
+        """Return the places where the code differs with the mutant; None if it does not compile."""
         with self.planted(mutant):
             mutated = self.digests(places, *options)
         if not mutated:
@@ -92,13 +93,13 @@ class Copy:
         return [place for place in original if mutated.get(place) != original[place]] if original else None
 
     def passes(self, test: str) -> bool:
-        """Whether a test passes here without a mutant, or a file of tests is collected."""
+        """Return whether a test passes here without a mutant, or a file of tests is collected."""
         if test not in self._clean:
             self._clean[test] = self._passes(test)
         return self._clean[test]
 
     def passes_with(self, mutant: Mutant, test: str) -> bool:
-        """Whether a test by itself passes with a mutant, or a file of tests is collected."""
+        """Return whether a test by itself passes with a mutant, or a file of tests is collected."""
         with self.planted(mutant):
             return self._passes(test)
 
@@ -106,15 +107,15 @@ class Copy:
         return self.pytest([test] if "::" in test else ["--collect-only", test], LIMIT)[0] == 0
 
     def finishes(self, arguments: tuple[str, ...], seconds: float) -> bool:
-        """Whether a run of pytest without a mutant ends in time."""
+        """Return whether a run of pytest without a mutant ends in time."""
         return self.pytest(arguments, seconds)[0] is not None
 
 
 def _share_history(root: Path, folder: Path) -> None:
-    """Let Git find the history of the repository at ``root`` in its copy; do nothing where there is none.
+    """Let Git find the history of the repository at ``root`` in its copy; do nothing if there is none.
 
-    The copy gets what Git gives a linked worktree: a commit, an index of its own, and the place of what all share. So
-    tests may read the history, and no test writes to the index of the original.
+    The copy gets the files that Git gives a linked worktree: a commit, a separate index, and the place of the shared
+    files. So tests may read the history, and no test writes to the index of the original.
     """
     asked = ("--path-format=absolute", "HEAD", "--git-common-dir", "--git-path", "index")
     made = subprocess.run(["git", "-C", str(root), "rev-parse", *asked], capture_output=True, text=True, check=False)

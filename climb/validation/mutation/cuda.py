@@ -1,4 +1,5 @@
-"""Mistakes in CUDA C++, made on tokens: what a programmer mistypes, not every change that a parser could think of.
+"""Mistakes in CUDA C++, made on tokens: a programmer's likely typing mistakes, not every change that a parser could
+make.
 
 Comments, strings, preprocessor lines, ``static_assert``, template headers, launch bounds and definitions of constants
 (a tile of another size is a choice, not a mistake) are left alone.
@@ -25,7 +26,7 @@ _LEFT_ALONE = re.compile(
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 
-#: Kind of mistake, what is looked for, and what comes in place of its group ``at``.
+#: Kind of mistake, pattern to find, and replacement of its group ``at``.
 _OPERATORS: tuple[tuple[str, str, str | dict[str, str]], ...] = (
     ("bounds", r"(?<=\s)(?P<at><=|>=|<|>)(?=\s)", {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}),
     ("guards", r"(?<=\s)(?P<at>==|!=)(?=\s)", {"==": "!=", "!=": "=="}),
@@ -53,12 +54,12 @@ _COMPILED = tuple((name, re.compile(pattern), new) for name, pattern, new in _OP
 
 
 def masked(text: str) -> str:
-    """The text with everything that is left alone as spaces, so that positions stay."""
+    """Return the text with the parts to leave alone as spaces, so that positions stay."""
     return _LEFT_ALONE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def mutants(file: str, text: str) -> Iterator[Mutant]:
-    """All mutants of a CUDA source, in no order that matters."""
+    """Return all mutants of a CUDA source, in no particular order."""
     visible = masked(text)
     for name, pattern, new in _COMPILED:
         for match in pattern.finditer(visible):
@@ -73,7 +74,7 @@ _TYPE_BEFORE = re.compile(r"(?:\b(?:float4?|float2|int2?|unsigned|double|char|bo
 
 
 def _declares(visible: str, match: re.Match[str]) -> bool:
-    """Whether the subscript is the extent of an array in its declaration: a larger array is no mistake."""
+    """Return whether the subscript is the extent of an array in its declaration: a larger array is no mistake."""
     if not match[0].startswith("["):
         return False
     line = visible[visible.rfind("\n", 0, match.start()) + 1 : match.start()]

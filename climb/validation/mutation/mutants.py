@@ -50,7 +50,7 @@ class Mutant:
 
     @property
     def place(self) -> int:
-        """Which of the places of the text where the same line stands, from 1."""
+        """The number of this place among those where the same line occurs in the text, from 1."""
         above = self.text[: self.start].splitlines()[: self.line - 1]
         return 1 + sum(line.strip() == self.original_line.splitlines()[0] for line in above)
 
@@ -65,7 +65,7 @@ class Mutant:
 
 
 def digest_of_files(root: Path, files: Iterable[str]) -> str:
-    """The digest of files with their names; one that is not there counts as empty."""
+    """Return the digest of files with their names; a missing file counts as empty."""
     made = hashlib.sha256()
     for file in sorted(files):
         path = root / file

@@ -1,4 +1,5 @@
-"""Which tests should notice a mutant: for a rung those of the rung, for a module those that call the mutated function.
+"""Choose the tests that should notice a mutant: for a rung those of the rung, for a module those that call the mutated
+function.
 
 Left out are tests that would notice by the text alone: records and counts that are fresh as long as a source's hash is
 the same, rungs that must differ from each other, faults that tests plant themselves.
@@ -18,17 +19,17 @@ from climb.validation.mutation.mutants import Mutant, digest_of_files
 from climb.validation.mutation.tracing import function_name
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-#: Tests that look at the text, by words of their names.
+#: Tests that check the text, by words of their names.
 BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "same_program", "opens_with", "architecture")
 #: Tests of several chapters that pick their rungs by themselves.
 ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_stores.py")
-#: Seconds of tests, as they were when they were traced, that one mutant of a module is worth, the quickest first.
+#: Seconds of tests, by their traced times, that are run for one mutant of a module, the quickest first.
 BUDGET = 120.0
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One run of pytest: its arguments, and the tests that it is to run where those are listed one by one."""
+    """One run of pytest: its arguments, and the tests to run if they are listed one by one."""
 
     arguments: tuple[str, ...]
     tests: tuple[str, ...] = ()
@@ -36,16 +37,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Noticing:
-    """The tests of a repository at ``root``; ``calls`` is what ``tracing`` wrote of the tests of modules, and ``named``
-    the id of the test that is named for a mutant, or ""."""
+    """The tests of a repository at ``root``; ``calls`` is the result of ``tracing`` for the tests of modules, and
+    ``named`` returns the id of the test that is named for a mutant, or ""."""
 
     root: Path
     calls: Mapping[str, Mapping] = field(default_factory=dict)
     named: Callable[[Mutant], str] = lambda mutant: ""
 
     def stages(self, mutant: Mutant) -> list[Stage]:
-        """What to run, in order, until a test fails; empty where no test reaches the mutant. A named test comes first:
-        if the mutant dies of another, what was said of it is wrong."""
+        """List what to run, in order, until a test fails; empty if no test reaches the mutant. A named test comes
+        first: if another test kills the mutant, the entry that names the test is wrong."""
         named = self.named(mutant)
         first = [Stage((), (named,))] if named else []
         if mutant.file.startswith("kernels/"):
@@ -54,8 +55,8 @@ class Noticing:
         return [*first, Stage((), tuple(chosen))] if chosen else first
 
     def digest(self, mutant: Mutant, status: str, how: str) -> str:
-        """The digest of the tests that a verdict depends on: the file of the test that failed, or every file of tests
-        that may notice the mutant."""
+        """Return the digest of the tests that a verdict depends on: the file of the test that failed, or every file of
+        tests that may notice the mutant."""
         if status == "killed" and how.startswith("tests/"):
             return digest_of_files(self.root, {how.split("::", 1)[0]})
         if mutant.file.startswith("kernels/"):
@@ -70,7 +71,7 @@ class Noticing:
     # Rungs
 
     def rungs_of(self, file: str) -> list[tuple[str, str, str]]:
-        """(chapter, ladder, rung) of every rung whose source is this file or includes it."""
+        """Return (chapter, ladder, rung) of every rung whose source is this file or includes it."""
         return self._rungs_by_file.get(file, [])
 
     @cached_property
@@ -85,7 +86,7 @@ class Noticing:
         return out
 
     def _closure(self, path: Path) -> set[Path]:
-        """The file and everything that it includes from the repository."""
+        """Return the file and everything that it includes from the repository."""
         seen: set[Path] = set()
         waiting = [path.resolve()]
         while waiting:
@@ -114,8 +115,8 @@ class Noticing:
     # Modules
 
     def _tests_of(self, mutant: Mutant) -> list[str]:
-        """The ids of the tests that call the mutated function, as far as the budget goes; :meth:`_ordered` says in
-        which order."""
+        """Return the ids of the tests that call the mutated function, as far as the budget goes; :meth:`_ordered`
+        chooses the order."""
         taken, seconds = [], 0.0
         for test in self._ordered(self._callers(mutant), mutant.file):
             seconds += self.calls[test]["seconds"]
@@ -126,14 +127,14 @@ class Noticing:
         return taken
 
     def _callers(self, mutant: Mutant) -> list[str]:
-        """The ids of all tests that call the mutated function. For the top level of a module, and for a function that
-        is called in another process alone, which tracing does not see: those that call something of its package, and
-        those of files that import the module."""
+        """Return the ids of all tests that call the mutated function. The top level of a module, and a function that is
+        only called in another process, are not traced: for these, return the tests that call something in its package,
+        and those of files that import the module."""
         function = enclosing(mutant)
         name = function_name(mutant.file, function) if function else ""
         if callers := [test for test, made in self.calls.items() if name in made["functions"]]:
             return callers
-        folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
+        folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly any functions
         files = {test.split("::", 1)[0] for test in self.calls}
         near = {file for file in files if self._distance(file, mutant.file) < 2}
         return [
@@ -143,9 +144,9 @@ class Noticing:
         ]
 
     def _ordered(self, tests: Iterable[str], mutated: str) -> list[str]:
-        """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests
-        reach is noticed by few, and those are not the quickest of all, but in a file about it. So the files of tests
-        that are closest to the mutated file come first."""
+        """Order tests: the quickest test of every file, then the second of every file, and so on. A constant that
+        thousands of tests reach is noticed by few, and those are not the quickest of all, but in a file about it. So
+        the files of tests that are closest to the mutated file come first."""
         of_file: dict[str, list[str]] = {}
         for test in sorted(tests, key=lambda test: self.calls[test]["seconds"]):
             of_file.setdefault(test.split("::", 1)[0], []).append(test)
@@ -157,8 +158,8 @@ class Noticing:
         return ordered
 
     def _distance(self, file: str, mutated: str) -> int:
-        """How far a file of tests is from a module: 0 if it has the module's name, 1 if it imports the module, 2 if its
-        text has the module's name, else 3."""
+        """Return the distance of a file of tests from a module: 0 if it has the module's name, 1 if it imports the
+        module, 2 if its text has the module's name, else 3."""
         module = Path(mutated).with_suffix("").parts
         *package, name = module[:-1] if module[-1] == "__init__" else module
         if Path(file).stem == f"test_{name}":
@@ -174,12 +175,14 @@ class Noticing:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def expected_seconds(self, stage: Stage) -> float:
-        """What the listed tests took when they were traced; 0 for those that were not, and where none are listed."""
+        """The time in seconds that the listed tests took when they were traced; tests that were not traced count as 0,
+        and so does an empty list."""
         return sum(self.calls[test]["seconds"] for test in stage.tests if test in self.calls)
 
 
 def enclosing(mutant: Mutant) -> str | None:
-    """The qualified name of the outermost function around the mutant; None at the top level of a module or class."""
+    """Return the qualified name of the outermost function around the mutant; None at the top level of a module or
+    class."""
     line = mutant.line
 
     def search(body: list[ast.stmt], prefix: str) -> str | None:

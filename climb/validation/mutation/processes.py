@@ -1,4 +1,4 @@
-"""Processes that a run of the command starts, and the folder that it works in: whatever ends the run, both go."""
+"""Processes that a run of the command starts, and its working folder: however the run ends, both are removed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
-#: How much longer a process may take by the clock than it may compute: it waits for others on a busy machine, and for
-#: nothing in a deadlock.
+#: The factor between a process's limits by the clock and of computing: it waits for others on a busy machine, and for
+#: ever in a deadlock.
 BUSY = 5
 
 
 class Stopped(Exception):
-    """The run is being stopped, so no process is started any more."""
+    """The run is being stopped, so no process may be started."""
 
 
 class Processes:
-    """The processes of a run, each with a group of its own, which holds what it starts itself."""
+    """The processes of a run, each in a separate process group with the processes that it starts itself."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[str]] = set()
@@ -36,10 +36,10 @@ class Processes:
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = math.inf,
         errors: int = subprocess.STDOUT,
     ) -> tuple[int | None, str]:  # fmt: skip
-        """Exit status and output of a command; no status where it ran out of time and was ended.
+        """Return exit status and output of a command; no status if it ran out of time and was ended.
 
-        It may compute for ``seconds``, and take BUSY times that by the clock. ``errors`` says where its standard error
-        goes, by default into the output. Raises Stopped if the run is stopped.
+        It may compute for ``seconds``, and take BUSY times that by the clock. ``errors`` is the destination of its
+        standard error, by default the output. Raises Stopped if the run is stopped.
         """
         with self._lock:
             if self._stopped:
@@ -65,7 +65,7 @@ class Processes:
         return None if ended else process.returncode, output
 
     def stop(self) -> None:
-        """End all processes with what they have started; none is started from now on."""
+        """End all processes with the processes that they have started; no process is started from now on."""
         with self._lock:
             self._stopped = True
             for process in self._running:
@@ -73,16 +73,16 @@ class Processes:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a process and its group, unless it has ended already."""
+    """End a process and its group, unless it has already ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def workplace(jobs: int) -> Iterator[tuple[Path, Processes, ThreadPoolExecutor]]:
-    """A folder for copies, and processes and threads that work in them.
+    """Yield a folder for copies, and processes and threads that work in them.
 
-    Where the run ends early (a signal, an error of one thread), the processes are ended, the threads stop at their next
+    If the run ends early (a signal, an error of one thread), the processes are ended, the threads stop at their next
     process, and the folder is removed last.
     """
     processes = Processes()

@@ -1,11 +1,11 @@
 """Mistakes in Python, made on the syntax tree and written into the text at the node's place.
 
-Annotations, decorators, docstrings, messages (arguments of ``raise`` and of f-strings), ``strict=`` and what stands
-under ``if TYPE_CHECKING`` or ``if __name__ == "__main__"`` are left alone. So is what cannot change a result, by rules
-that hold wherever they apply: methods of a ``Protocol``, which are never called, and ``__repr__``; how long to wait
-(``timeout=``) and how much to remember (``maxsize=``); ``flush=`` of lines for stderr, which is written line by line;
-the -1 in ``reshape(-1)``, for which NumPy takes any negative number; at how many places a text is split of which only
-the outermost part is taken.
+Annotations, decorators, docstrings, messages (arguments of ``raise`` and of f-strings), ``strict=`` and code under ``if
+TYPE_CHECKING`` or ``if __name__ == "__main__"`` are left alone. So is code that cannot change a result, by rules
+without exceptions: methods of a ``Protocol``, which are never called, and ``__repr__``; how long to wait (``timeout=``)
+and how much to remember (``maxsize=``); ``flush=`` of lines for stderr, which is written line by line; the -1 in
+``reshape(-1)``, for which NumPy takes any negative number; and the number of splits of a text if only its outermost
+part is used.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _BINARY = {
     ast.Mod: ("%", "//"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.LShift: ("<<", ">>"),
     ast.RShift: (">>", "<<"),
 }  # fmt: skip
-#: Keywords whose values are no mistakes: ``strict`` of zip guards against mistakes, and removing a guard is none.
+#: Keywords whose values are not mutated: ``strict`` of zip guards against mistakes, and removing a guard is not a
+#: mistake.
 _KEYWORDS = ("strict", "timeout", "maxsize")
-#: The part that is the same, however often a text is split from this side.
+#: The index of the part that is the same, however often a text is split from this side.
 _OUTERMOST = {"split": "0", "rsplit": "-1"}
 
 
@@ -43,7 +44,7 @@ class _Finder(ast.NodeVisitor):
         self.found: list[tuple[str, int, int, str]] = []
 
     def _at(self, line: int, column: int) -> int:
-        """The character offset of a position of the tree, whose columns count bytes."""
+        """Return the character offset of a position of the tree, whose columns count bytes."""
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
@@ -53,7 +54,7 @@ class _Finder(ast.NodeVisitor):
         self.found.append((operator, *self._span(node), new))
 
     def _between(self, operator: str, left: ast.AST, right: ast.AST, old: str, new: str) -> None:
-        """Replace the operator that stands between two operands."""
+        """Replace the operator between two operands."""
         start, end = self._span(left)[1], self._span(right)[0]
         at = self.text.find(old, start, end)
         if at >= 0:
@@ -62,10 +63,10 @@ class _Finder(ast.NodeVisitor):
     # What is left alone
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """A message, of whatever words, is no mistake."""
+        """Skip messages: their words are not mistakes."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Neither is what is put into one."""
+        """Skip f-strings: the values in them are not mistakes either."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -176,8 +177,8 @@ class _Finder(ast.NodeVisitor):
 
 
 def mutants(file: str, text: str) -> Iterator[Mutant]:
-    """All mutants of a Python source. Whether one is a program, and another one, is asked when it is drawn: compiling
-    all would take minutes."""
+    """Return all mutants of a Python source. Only when one is drawn is it checked to be a different, valid program:
+    compiling all would take minutes."""
     finder = _Finder(text)
     finder.visit(ast.parse(text))
     for operator, start, end, new in finder.found:

@@ -16,9 +16,9 @@ from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.noticing import Noticing, Stage
 from climb.validation.mutation.processes import workplace
 
-#: The least that what is listed for a module may take.
+#: The least seconds for the tests listed for a module.
 SHORTEST = 30.0
-#: Statuses of mutants that are none: one does not compile, the other is the same program.
+#: Statuses of texts that are not mutants: one does not compile, the other is the same program.
 NOT_COUNTED = ("invalid", "same")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _MISSING = re.compile(r"^ERROR: not found: (\S.*)$", re.MULTILINE)
@@ -27,10 +27,10 @@ _WRONG_ARGUMENTS, _NO_TESTS = 4, 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a mutant. ``status`` is killed, survived, invalid (it does not compile), same (it compiles to the
-    same code) or unreached (no test calls it); ``how`` names the test that failed, or says that time ran out.
-    ``tests`` is the digest of the tests that this depends on (``Noticing.digest``), ``place`` tells mutants of the same
-    lines apart (``Mutant.place``)."""
+    """The outcome of a mutant. ``status`` is killed, survived, invalid (it does not compile), same (it compiles to the
+    same code) or unreached (no test calls it); ``how`` names the test that failed, or says that time ran out. ``tests``
+    is the digest of the tests that this depends on (``Noticing.digest``), ``place`` tells mutants of the same lines
+    apart (``Mutant.place``)."""
 
     key: str
     file: str
@@ -46,7 +46,7 @@ class Outcome:
 
     @classmethod
     def of(cls, mutant: Mutant, status: str, how: str, seconds: float) -> Outcome:
-        """The outcome of a mutant."""
+        """Make the outcome of a mutant."""
         return cls(
             mutant.key, mutant.file, mutant.line, mutant.operator, mutant.original_line, mutant.mutated_line,
             status, how, round(seconds, 1), place=mutant.place,
@@ -79,7 +79,7 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
     while True:
         if stage.tests:
             left = [test for test in stage.tests if test not in broken]
-            if not left:  # pytest takes an empty list for all tests that there are
+            if not left:  # pytest would run all existing tests for an empty list
                 return "survived", "; ".join(chance)
             listed.parent.mkdir(exist_ok=True)
             listed.write_text("\n".join(left), encoding="utf-8")
@@ -99,7 +99,7 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
             gone = [test for test in stage.tests if test in missing or test.startswith(tuple(f"{m}[" for m in missing))]
             if set(gone) <= set(broken):
                 raise RuntimeError(f"pytest was called wrongly:\n{output}")
-            broken += gone  # they are no longer there since they were traced
+            broken += gone  # tests that disappeared since they were traced
             continue
         if failed is None:
             return "killed", f"pytest ended with {status}"
@@ -108,7 +108,7 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
         if copy.passes(failed[1]):
             if not copy.passes_with(mutant, failed[1]):
                 return "killed", failed[1]
-            chance.append(f"{failed[1]} fails by chance")  # else it fails without the mutant too
+            chance.append(f"{failed[1]} fails by chance")  # otherwise it fails without the mutant too
         broken.append(failed[1])
 
 
@@ -159,7 +159,7 @@ def run_all(
 
 
 def trace(root: Path, tests: Iterable[str], jobs: int = 2) -> dict[str, dict]:
-    """What each test calls, by a run of all of them in a copy; see ``tracing``."""
+    """Trace what each test calls, by running all of them in a copy; see ``tracing``."""
     with workplace(jobs) as (scratch, processes, pool):
         copy = Copy(root, scratch / "0", processes)
 
@@ -173,5 +173,5 @@ def trace(root: Path, tests: Iterable[str], jobs: int = 2) -> dict[str, dict]:
 
 
 def as_json(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
-    """Outcomes as they stand in the results."""
+    """Return outcomes in the form of the results file."""
     return [asdict(outcome) for outcome in outcomes]

@@ -1,6 +1,8 @@
-"""Whether two Python sources are one program: the interpreter would run the same instructions on the same constants.
+"""Check whether two Python sources are one program: the interpreter would run the same instructions on the same
+constants.
 
-Such a mutant is no mistake (trivial compiler equivalence: Papadakis, Jia, Harman and Le Traon, 2015), and is not drawn.
+Such a mutant is not a mistake (trivial compiler equivalence: Papadakis, Jia, Harman and Le Traon, 2015), and is not
+drawn.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from climb.validation.mutation.mutants import Mutant
 
 
 def same_program(mutant: Mutant) -> bool:
-    """Whether a mutant of a Python file compiles to the code of the original, wherever its lines are."""
+    """Return whether a mutant of a Python file compiles to the code of the original, ignoring line numbers."""
     return _program(mutant.text) == program(mutant.mutated)
 
 
 def program(text: str) -> tuple[Any, ...]:
-    """The code of a module and of all that is defined in it, without places in the text."""
+    """Return the code of a module and of everything defined in it, without places in the text."""
     return _parts(compile(text, "module.py", "exec", dont_inherit=True))
 
 
@@ -34,7 +36,7 @@ def _parts(code: CodeType) -> tuple[Any, ...]:
 
 
 def _constant(value: Any) -> Any:
-    """A constant in a form in which 1, 1.0 and True differ, and so do 0.0 and -0.0."""
+    """Return a constant in a form in which 1, 1.0 and True differ, and so do 0.0 and -0.0."""
     if isinstance(value, CodeType):
         return _parts(value)
     if isinstance(value, tuple | frozenset):

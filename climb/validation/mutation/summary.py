@@ -1,4 +1,4 @@
-"""What came of the mutants, as text and as a file that is committed."""
+"""The results of the mutants, as text and as a file that is committed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from climb.validation.mutation.survivors import (
 
 
 def line_of(outcome: Outcome, number: int, count: int) -> str:
-    """One mutant's line of progress."""
+    """Format one mutant's line of progress."""
     where = f"{outcome.file}:{outcome.line}"
     return f"[{number}/{count}] {outcome.status:9} {outcome.seconds:5.1f} s  {where} {outcome.operator}  {outcome.how}"
 
 
 def summary(outcomes: Sequence[Outcome], known: Sequence[Known]) -> str:
-    """How many were killed, by kind of mistake, and every survivor with its reason or the lack of one.
+    """Report how many were killed, by kind of mistake, and every survivor with its reason or the lack of one.
 
-    The share is the mutation score: killed mutants of all that are no equivalents. What the entries of known survivors
-    have changed is listed below: mutants that were replaced, those that a named test killed, and wrong entries.
+    The share is the mutation score: killed mutants divided by all that are not equivalent. The effects of the known
+    survivors' entries are listed below: mutants that were replaced, mutants that a named test killed, and wrong
+    entries.
     """
     decided = [outcome for outcome in outcomes if counts(outcome, known)]
     killed = [outcome for outcome in decided if outcome.status == "killed"]
@@ -68,7 +69,7 @@ def summary(outcomes: Sequence[Outcome], known: Sequence[Known]) -> str:
 
 
 def _mistake(outcome: Outcome) -> str:
-    """Where a mutant is, and its lines before and after."""
+    """Describe a mutant by its place, and its lines before and after."""
     head = f"{outcome.file}:{outcome.line} {outcome.operator}"
     remark = "" if outcome.status == "killed" else outcome.how
     return f"{head} {remark}".rstrip() + f"\n    - {outcome.original}\n    + {outcome.mutated}"
@@ -79,7 +80,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def load_results(path: Path) -> dict[str, Outcome]:
-    """Outcomes of earlier runs by key; none where the file is not there or of another form."""
+    """Load outcomes of earlier runs by key; empty if the file is missing or has another form."""
     try:
         entries: list[Mapping] = json.loads(path.read_text(encoding="utf-8"))["mutants"]
         return {entry["key"]: Outcome(**entry) for entry in entries}
@@ -89,8 +90,8 @@ def load_results(path: Path) -> dict[str, Outcome]:
 
 @dataclass(frozen=True)
 class Run:
-    """A whole run, as it is committed: of which seed and revision, every outcome in the order in which they were drawn,
-    and what ``survivors.json`` said of them at that time."""
+    """A complete mutation run, as it is committed: seed, revision, outcomes in draw order, and the entries of
+    ``survivors.json`` at that time."""
 
     seed: int
     revision: str
@@ -99,19 +100,19 @@ class Run:
 
     @classmethod
     def of(cls, seed: int, revision: str, outcomes: Sequence[Outcome], known: Sequence[Known]) -> Run:
-        """A run with the entries of the mutants that it met."""
+        """Make a run with the entries of the mutants that it met."""
         met = [one for one in known if any(explanation([one], outcome) for outcome in outcomes)]
         return cls(seed, revision, list(outcomes), met)
 
     @classmethod
     def load(cls, path: Path) -> Run:
-        """The run in a file."""
+        """Load the run in a file."""
         data = json.loads(path.read_text(encoding="utf-8"))
         outcomes = [Outcome(**entry) for entry in data["mutants"]]
         return cls(data["seed"], data["revision"], outcomes, [Known(**entry) for entry in data["known"]])
 
     def save(self, path: Path) -> None:
-        """Write the run, one outcome a line, and beside it what it came to, as text."""
+        """Write the run, one outcome per line, and beside it its report as text."""
         known = [{name: value for name, value in asdict(one).items() if value} for one in self.known]
         head = {"seed": self.seed, "revision": self.revision, "known": known}
         rows = ",\n".join(json.dumps(asdict(outcome)) for outcome in self.outcomes)
@@ -120,6 +121,6 @@ class Run:
         path.with_suffix(".txt").write_text(self.text(), encoding="utf-8")
 
     def text(self) -> str:
-        """What the run came to."""
+        """The report of the run."""
         head = f"Made by `make mutate ARGS=--save` at {self.revision}, seed {self.seed}."
         return f"{head}\n\n{summary(self.outcomes, self.known)}\n"

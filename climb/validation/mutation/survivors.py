@@ -1,8 +1,8 @@
-"""The mutants that are known to survive the tests chosen for them, and what an entry of ``survivors.json`` is good for.
+"""The mutants that are known to survive the tests chosen for them, and the meaning of an entry of ``survivors.json``.
 
-An entry explains nothing that the run does not confirm. A mutant that is called equivalent is replaced by another, as
-one that compiles to the same code is, but only once it has survived. One for which a test is named is given that test
-first, and has to die of it. An entry that the run contradicts is wrong, and makes the command fail.
+The run must confirm an entry. A mutant that is called equivalent is replaced by another, as one that compiles to the
+same code is, but only once it has survived. A mutant with a named test is given that test first, and must be killed by
+it. An entry that the run contradicts is wrong, and makes the command fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.running import NOT_COUNTED, Outcome
 
 KNOWN = Path(__file__).with_name("survivors.json")
-#: Kinds of entries, and what is said of the mutant.
+#: Kinds of entries, and their meaning for the mutant.
 KINDS = {
     "equivalent": "no test can tell it from the original",
     "noticed": "the named test kills it, which is not among those chosen for it",
@@ -30,8 +30,8 @@ _ALIVE = ("survived", "unreached")
 class Known:
     """A mutant that the chosen tests do not kill: its lines as they are and with the mistake, without indentation.
 
-    ``test`` is the id of the test that kills one of the kind "noticed". ``place`` is given where the same line stands
-    at several places of the file, and the entry is right at one of them only (``Mutant.place``).
+    ``test`` is the id of the test that kills one of the kind "noticed". ``place`` is given if the same line occurs at
+    several places of the file, and the entry is right at only one of them (``Mutant.place``).
     """
 
     file: str
@@ -44,8 +44,8 @@ class Known:
 
 
 def known_survivors(path: Path = KNOWN) -> list[Known]:
-    """The committed entries. Raises ValueError for one without a reason, of no known kind, or there twice, and for one
-    with a test that is not of the kind "noticed", or without a test that is."""
+    """Load the committed entries. Raises ValueError for an entry without a reason, of an unknown kind, or that occurs
+    twice; also for a test on an entry of another kind than "noticed", and for an entry of this kind without a test."""
     entries = [Known(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     places = [(one.file, one.original, one.mutated, one.place) for one in entries]
     for one, place in zip(entries, places, strict=True):
@@ -62,7 +62,7 @@ def known_survivors(path: Path = KNOWN) -> list[Known]:
 
 
 def explanation(known: Iterable[Known], mutant: Mutant | Outcome) -> Known | None:
-    """The entry of a mutant, or None."""
+    """Return the entry of a mutant, or None."""
     if isinstance(mutant, Mutant):
         lines = (mutant.file, mutant.original_line, mutant.mutated_line)
     else:
@@ -72,25 +72,25 @@ def explanation(known: Iterable[Known], mutant: Mutant | Outcome) -> Known | Non
 
 
 def named_test(known: Iterable[Known], mutant: Mutant) -> str:
-    """The id of the test that the entry of a mutant names, or ""."""
+    """Return the id of the test that the entry of a mutant names, or ""."""
     entry = explanation(known, mutant)
     return entry.test if entry else ""
 
 
 def is_equivalent(outcome: Outcome, known: Iterable[Known]) -> bool:
-    """Whether a mutant has survived, and is known as equivalent."""
+    """Return whether a mutant has survived, and is known as equivalent."""
     entry = explanation(known, outcome)
     return entry is not None and entry.kind == "equivalent" and outcome.status in _ALIVE
 
 
 def counts(outcome: Outcome, known: Iterable[Known]) -> bool:
-    """Whether a mutant is one of those that tests have to kill: it compiles, to another program, and is no confirmed
-    equivalent. Each of the others is replaced by another mutant."""
+    """Return whether tests have to kill a mutant: it compiles, to another program, and is not a confirmed equivalent.
+    Each mutant for which this is False is replaced by another."""
     return outcome.status not in NOT_COUNTED and not is_equivalent(outcome, known)
 
 
 def killed_by_named_test(outcome: Outcome, known: Iterable[Known]) -> bool:
-    """Whether a mutant was killed by the test that its entry names, with whatever parameters."""
+    """Return whether a mutant was killed by the test that its entry names, with any parameters."""
     entry = explanation(known, outcome)
     return (
         entry is not None
@@ -101,7 +101,7 @@ def killed_by_named_test(outcome: Outcome, known: Iterable[Known]) -> bool:
 
 
 def contradiction(outcome: Outcome, known: Iterable[Known]) -> str:
-    """What is wrong with the entry of a mutant, by what came of the mutant, or ""."""
+    """Explain what is wrong with a mutant's entry, given the mutant's outcome; "" if nothing is."""
     entry = explanation(known, outcome)
     if entry is None or outcome.status in NOT_COUNTED:
         return ""
@@ -114,15 +114,15 @@ def contradiction(outcome: Outcome, known: Iterable[Known]) -> str:
 
 
 def unexplained(outcomes: Iterable[Outcome], known: Iterable[Known]) -> list[Outcome]:
-    """The survivors that have no entry, or one that the run contradicts."""
+    """Return the survivors that have no entry, or one that the run contradicts."""
     known = list(known)
     alive = (outcome for outcome in outcomes if outcome.status in _ALIVE)
     return [outcome for outcome in alive if explanation(known, outcome) is None or contradiction(outcome, known)]
 
 
 def reusable(outcomes: Mapping[str, Outcome], known: Iterable[Known], again: bool) -> dict[str, Outcome]:
-    """The outcomes of earlier runs that need not be made again: not those that contradict their entry, or are killed
-    without the test that it names, and where survivors are to be run ``again``, no survivors."""
+    """Return the outcomes of earlier runs that can be reused: not those that contradict their entry, or are killed
+    without the test that it names; and if survivors are to be run ``again``, no survivors."""
     known = list(known)
 
     def stands(outcome: Outcome) -> bool:

@@ -1,8 +1,8 @@
-"""A pytest plugin that writes which functions of ``climb`` each test calls, and how long the test takes.
+"""A pytest plugin that writes the functions of ``climb`` that each test calls, and the time that the test takes.
 
 ``-p climb.validation.mutation.tracing`` with ``MUTATION_TRACE=<file>`` in the environment: a JSON object of the tests
-by id, ``{"seconds": s, "functions": ["climb/emulator/warps.py::shuffle", ...]}``. What a test runs in another process
-is not seen.
+by id, ``{"seconds": s, "functions": ["climb/emulator/warps.py::shuffle", ...]}``. Calls in other processes are not
+traced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TESTS: dict[str, dict[str, object]] = {}
 
 
 def function_name(file: str, qualname: str) -> str:
-    """A function as the map names it: nested ones belong to the outermost, for they are called by it."""
+    """Return a function's name in the map: nested functions belong to the outermost, which calls them."""
     return f"{file}::{qualname.split('.<locals>')[0]}"
 
 

@@ -45,7 +45,7 @@ POINTS, ELEMENTS = 1 << 14, 1 << 12
 #: Multiply-adds in each half of `sides`.
 WORK = (1, 4, 16, 64)
 THREADS = 256
-#: Rungs that are not profiled: at so few points they mostly start and come to their end, which counts little at 2^24.
+#: Rungs that are not profiled: with this few points they mostly start and end, which hardly counts at 2^24.
 LEFT_OUT = ("replayed", "compacted", "cycle_check")
 
 
@@ -66,7 +66,7 @@ def _exhibit(name: str) -> str:
 
 
 def cases() -> Iterator[Case]:
-    """The launches to profile, in order. Arrays among the arguments are NumPy's."""
+    """Return the launches to profile, in order. Arrays among the arguments are NumPy's."""
     ladder = load_ladder("divergence")
     for data in ladder.problem.kinds["data"]:
         size = {"n": POINTS, "data": data}
@@ -89,7 +89,7 @@ def cases() -> Iterator[Case]:
 
 
 def compiled(case: Case) -> Compiled:
-    """The case's kernel, as the toolchain here compiles it."""
+    """Return the case's kernel, as the toolchain here compiles it."""
     return compile_cuda(case.source, filename="kernel.cu", options=("-std=c++17",), name_expressions=(case.kernel,))
 
 
@@ -150,12 +150,12 @@ def profile(prepared: Prepared) -> dict[str, Any]:
 
 
 def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The committed profile of a GPU; ``folder`` replaces ``records/<gpu>``."""
+    """Return the committed profile of a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "profiles" / "divergence.json"
 
 
 def divergence_profile(gpu: str = records.DEFAULT_GPU) -> DivergenceRecord:
-    """Read the committed profile. Raises FileNotFoundError where there is none, and RecordError."""
+    """Read the committed profile. Raises FileNotFoundError if there is none, and RecordError."""
     return records.load(profile_path(records.gpu_with("profiles/divergence.json", gpu)), DivergenceRecord)
 
 
@@ -166,7 +166,8 @@ def write_prepared(file: Path) -> None:
 
 
 def read_prepared(file: Path) -> Prepared:
-    """What ``write_prepared`` wrote. Plain values are pickled, so that the file does not depend on a module's name."""
+    """Read the file written by ``write_prepared``. Plain values are pickled, so that the file does not depend on a
+    module's name."""
     return Prepared(*pickle.loads(file.read_bytes()))
 
 

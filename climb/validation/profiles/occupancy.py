@@ -47,7 +47,7 @@ THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640
 SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 49_152, 75_776, 75_777, 102_400, 116_224, 204_800, 232_448)
 CHAINS = ((20, 96), (37, 160), (50, 224), (61, 33), (90, 128), (111, 352), (150, 64), (201, 256), (230, 96))
 NEIGHBOURS = ((256, 192, 768), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
-#: Rungs of other chapters, each at a size that fills the GPU. Where a rung has several launches, the first is profiled.
+#: Rungs of other chapters, each at a size that fills the GPU. If a rung has several launches, the first is profiled.
 RUNGS = {
     "copy": {"n": 1 << 26},
     "fma": {"n": 4 * 132 * 8 * 256 * 8},
@@ -77,7 +77,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """The launches to profile, in order."""
+    """Return the launches to profile, in order."""
     for threads in THREADS:
         yield Case("occupancy", "one_float", {"n": FLOATS, "threads": threads, "shared": 0})
     for shared in SHARED:

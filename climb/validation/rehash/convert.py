@@ -1,4 +1,4 @@
-"""Rewrite the hashes of records whose kernels are proven to be what was measured."""
+"""Rewrite the hashes of records whose kernels are proven to be the measured ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Renamed = dict[str, dict[str, str]]
 
 @dataclass
 class Outcome:
-    """What a conversion found: how many hashes it proved by tokens and by machine code, and what it left and why."""
+    """The result of a conversion: how many hashes it proved by tokens and by machine code, and what it left and why."""
 
     by_tokens: int = 0
     by_machine_code: int = 0
@@ -42,7 +42,8 @@ class Outcome:
 
 @contextmanager
 def checkout(revision: str) -> Iterator[Path]:
-    """A temporary checkout of a revision of this repository. Raises CalledProcessError when there is none such."""
+    """Make a temporary checkout of a revision of this repository. Raises CalledProcessError if the revision does not
+    exist."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         git = ["git", "-C", str(ROOT), "worktree"]
@@ -54,7 +55,8 @@ def checkout(revision: str) -> Iterator[Path]:
 
 
 def inventory_of(tree: Path, program: Path | None = None) -> Inventory:
-    """The inventory of another checkout, made by its own code, or by a ``program`` that knows its older layout."""
+    """Return the inventory of another checkout, made by its own code, or by a ``program`` that knows its older
+    layout."""
     command = [str(program)] if program else ["-m", "climb.validation.rehash.inventory"]
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         environment = {**os.environ, "PYTHONPATH": str(tree), "WORKLOG_BACKEND": "emulator"}
@@ -71,7 +73,7 @@ def convert(old: Inventory, renamed: Renamed, modules: dict[str, str] | None = N
     new = inventory.inventory(renamed)
     proven = _proven_points(old, new, renamed, modules or {}, outcome)
     _rewrite_kept(old, new, renamed, proven, outcome)
-    # Once more, since what was counted of kept code has a hash only now that the code is known to be today's.
+    # Once more, since counts of kept code have a hash only now that the code is known to be today's.
     new["counts"] = inventory.counts()
     _add_counts(old, new, renamed, proven, outcome)
     outcome.hashes |= {digest: new["faults"][name] for name, digest in old["faults"].items() if name in new["faults"]}
@@ -110,7 +112,8 @@ def _proven_points(
 def _add_counts(
     old: Inventory, new: Inventory, renamed: Renamed, proven: set[tuple[str, str, str]], outcome: Outcome
 ) -> None:
-    """Add the hashes of what was counted: of proven rungs, of whole ladders of them, and of the access patterns."""
+    """Add the hashes of what was counted: of proven rungs, of ladders that consist of them, and of the access
+    patterns."""
     today = {json.dumps(one["key"], sort_keys=True): one["code_sha256"] for one in new["counts"]}
     ladders: dict[str, list[tuple[str, str | None]]] = {}
     for one in old["counts"]:
@@ -133,7 +136,7 @@ def _add_counts(
 def _rewrite_kept(
     old: Inventory, new: Inventory, renamed: Renamed, proven: set[tuple[str, str, str]], outcome: Outcome
 ) -> None:
-    """Kept code stays as it is; what says where it came from is brought up to date."""
+    """Update the origin of kept code; the code itself stays unchanged."""
     for path in sorted(records.RECORDS.glob("*/emulator/code/*.json")):
         ladder, _, name = path.stem.partition(".")
         today = renamed.get(ladder, {}).get(name, name)
@@ -153,16 +156,16 @@ def _rewrite_kept(
 
 
 def _rewrite(path: Path, hashes: dict[str, str], renamed: Renamed) -> None:
-    """Replace hashes, and names of renamed rungs, in one file; everything else stays as it is, to the letter."""
+    """Replace hashes, and names of renamed rungs, in one file; every other letter stays unchanged."""
     text = path.read_text(encoding="utf-8")
     for was, now in hashes.items():
         text = text.replace(f'"{was}"', f'"{now}"')
     own = re.search(r'^ "ladder": "(\w+)"', text, re.MULTILINE)
     for ladder, names in renamed.items():
         for was, now in names.items():
-            # A point names its rung alone in a record of one ladder, and beside its ladder in a record of many.
+            # A point names only its rung in a record of one ladder, and also its ladder in a record of many.
             text = re.sub(rf'("ladder": "{ladder}",\s*"rung": )"{was}"', rf'\1"{now}"', text)
-            # The points that ceilings come from stand beside their ladder, too.
+            # The points that ceilings come from also name their ladder.
             text = re.sub(rf'("ladder": "{ladder}",[^{{}}]*"point": \{{\s*"name": )"{was}"', rf'\1"{now}"', text)
             text = text.replace(f'"label": "{ladder} {was},', f'"label": "{ladder} {now},')
             if own and own[1] == ladder:

@@ -1,4 +1,4 @@
-"""List what the records of a checkout refer to, with the sources behind it.
+"""List the objects that the records of a checkout refer to, with their sources.
 
 ``python -m climb.validation.rehash.inventory OUT.json``, started in a checkout, writes one JSON object:
 
@@ -30,7 +30,7 @@ from climb.validation.faults import measuring as faults
 
 
 def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any]:
-    """What the records of this checkout refer to.
+    """List the objects that the records of this checkout refer to.
 
     ``renamed`` gives, for a ladder, today's name of each rung that the records call by an older one.
     """
@@ -56,7 +56,7 @@ def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any
 
 
 def named_points(data: Any, renamed: dict[str, dict[str, str]]) -> Iterator[tuple[str, dict[str, Any], str, Size]]:
-    """The points of a record that name a source: module of the ladder, the point, today's rung, and the size."""
+    """Yield the points of a record that name a source: module of the ladder, the point, today's rung, and the size."""
     if not isinstance(data, dict) or "ladder" not in data:
         return
     command = data.get("command", "").split()
@@ -86,7 +86,7 @@ def _measured(rung: BoundRung) -> dict[str, Any]:
 
 
 def describe(module: str, ladder: Ladder, name: str, size: Size) -> dict[str, Any]:
-    """One point: its hash, and all that a proof needs."""
+    """Describe one point: its hash, and everything that a proof needs."""
     rung = ladder[name]
     return {
         "module": module,
@@ -102,13 +102,13 @@ def describe(module: str, ladder: Ladder, name: str, size: Size) -> dict[str, An
 
 
 def counts() -> list[dict[str, Any]]:
-    """Each launch and each pattern that the emulator is compared on, with the hash of its code."""
+    """Return each launch and each pattern that the emulator is compared on, with the hash of its code."""
     steps = (step for some in measuring.STEPS.values() for step in some())
     return [{"key": step.names, "code_sha256": step.code} for step in steps]
 
 
 def _searches() -> dict[str, str]:
-    """The hash of what each search tunes: of ladders with a module ``search`` whose record holds one."""
+    """Return the hash of what each search tunes: of ladders with a module ``search`` whose record holds one."""
     found = {}
     for name in ladder_names():
         ladder = load_ladder(name)

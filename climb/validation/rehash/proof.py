@@ -15,21 +15,22 @@ from climb.bench import identity
 from climb.paths import ROOT
 from climb.toolchain import compile_cuda, disassemble, resources
 
-#: Processes that compile a source before two are taken to differ.
+#: The number of processes that compile a source before two sources count as different.
 TRIES = 4
 #: Symbols, and labels, which nvdisasm numbers across the kernels of a file.
 _SYMBOL = re.compile(r"\b_Z\w+|\.L_x_\d+")
 
 
 def same_tokens(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether both have the same code, options, launches and workspace by today's rule of identity."""
+    """Return whether both have the same code, options, launches and workspace by today's rule of identity."""
     return _identity(old) == _identity(new)
 
 
 def same_machine_code(old: dict[str, Any], new: dict[str, Any], arch: str = "sm_90") -> str:
-    """Why the two are not one program to the GPU; "" if every launched kernel has the same machine code.
+    """Explain why the two are not one program to the GPU; "" if every launched kernel has the same machine code.
 
-    Compared are instructions with operands, registers, shared memory, spills, and launches but for kernels' names.
+    The comparison covers instructions with operands, registers, shared memory, spills, and launches except for kernels'
+    names.
     """
     ours, theirs = ([{**launch, "kernel": ""} for launch in one["launches"]] for one in (old, new))
     if ours != theirs:
@@ -46,7 +47,8 @@ def _identity(point: dict[str, Any]) -> str:
 
 
 def _variants(point: dict[str, Any], arch: str) -> set[str]:
-    """Hashes of the machine code that several processes make of one source: NVRTC orders some loads by addresses."""
+    """Return hashes of the machine code that several processes make of one source: NVRTC orders some loads by
+    addresses."""
     program = (
         "import json, pathlib, sys; from climb.toolchain import cache; from climb.validation.rehash import proof; "
         "cache.FOLDER = pathlib.Path(sys.argv[1]); point, arch = json.load(sys.stdin); "
@@ -69,9 +71,10 @@ def _machine_code(point: dict[str, Any], arch: str) -> tuple[Any, ...]:
 
 @functools.cache
 def _kernel_code(source: str, options: tuple[str, ...], kernels: tuple[str, ...], kernel: str, arch: str) -> Any:
-    """The instructions and resources of one kernel, in a form that can be compared; points of other sizes share it."""
+    """Return the instructions and resources of one kernel, in a form that can be compared; points of other sizes share
+    it."""
     compiled = compile_cuda(source, filename="kernel.cu", options=options, name_expressions=kernels, arch=arch)
-    numbers: dict[str, str] = {}  # symbols are called by numbers, since they have their function's name in them
+    numbers: dict[str, str] = {}  # symbols are replaced by numbers, since they contain their function's name
 
     def nameless(operands: str) -> str:
         return _SYMBOL.sub(lambda symbol: numbers.setdefault(symbol[0], str(len(numbers))), operands)
@@ -81,5 +84,5 @@ def _kernel_code(source: str, options: tuple[str, ...], kernels: tuple[str, ...]
 
 
 def hash_of(code: list[tuple[str, str, str]]) -> str:
-    """The hash of instructions; kernels may have a hundred thousand of them."""
+    """Return the hash of instructions; kernels may have a hundred thousand of them."""
     return hashlib.sha256(repr(code).encode()).hexdigest()

@@ -21,7 +21,7 @@ class Shared:
         self.data = np.zeros((blocks, RESERVED + nbytes), np.uint8)
 
     def at(self, view: View, text: str, width: int, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The row (lanes, 1) and column (lanes, width) of each byte that the lanes access.
+        """Return the row (lanes, 1) and column (lanes, width) of each byte that the lanes access.
 
         Raises IndexError for an access that is misaligned or outside, UnsupportedSass for an unknown address.
         """
@@ -32,7 +32,7 @@ class Shared:
 
 
 def _offsets(view: View, text: str) -> np.ndarray:
-    """The address of each lane, int64 (lanes,), from an operand such as [R2+UR4+0x10]."""
+    """Return the address of each lane, int64 (lanes,), from an operand such as [R2+UR4+0x10]."""
     total = np.zeros(view.at.shape, np.uint32)
     for part in text.strip("[]").replace("+-", "+ -").split("+"):
         term = _TERM.match(part.strip())

@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"^-?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)$|^[+-](INF|QNAN|
 
 
 def split(text: str) -> tuple[Operand, ...]:
-    """The operands of an instruction, as nvdisasm writes them. Raises UnsupportedSass."""
+    """Split the operands of an instruction, as nvdisasm writes them. Raises UnsupportedSass."""
     return tuple(operand(part.strip()) for part in re.split(r",(?![^\[]*\])", text) if part.strip())
 
 

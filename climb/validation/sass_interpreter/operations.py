@@ -25,10 +25,10 @@ class Lanes(Protocol):
     """The lanes that execute an instruction (for uniform ones, the warps), with access to their registers."""
 
     def words(self, operand: Operand, part: int = 0) -> Values:
-        """A register as uint32; `part` 1 is the register after the one named."""
+        """Return a register as uint32; `part` 1 is the register after the one named."""
 
     def holds(self, operand: Operand) -> Values:
-        """A predicate as bool."""
+        """Return a predicate as bool."""
 
     def set_words(self, operand: Operand, values: Values, part: int = 0) -> None: ...
 
@@ -56,7 +56,7 @@ def only(modifiers: tuple[str, ...], *known: str) -> None:
 
 
 def integer(lanes: Lanes, operand: Operand, part: int = 0) -> Values:
-    """An integer operand as uint64 in [0, 2^32], so that sums carry as in an adder.
+    """Return an integer operand as uint64 in [0, 2^32], so that sums carry as in an adder.
 
     ``~`` gives the complement, a minus gives 2^32 less the number.
     """
@@ -69,7 +69,7 @@ def integer(lanes: Lanes, operand: Operand, part: int = 0) -> Values:
 
 
 def number(lanes: Lanes, operand: Operand, flush: bool) -> Values:
-    """A float32 operand with its sign; denormals become zero with `flush`."""
+    """Return a float32 operand with its sign; denormals become zero with `flush`."""
     if operand.kind == "number":
         text = operand.value
         value = np.float32(text.replace("QNAN", "nan").replace("INF", "inf")) if "0x" not in text else None
@@ -85,7 +85,7 @@ def number(lanes: Lanes, operand: Operand, flush: bool) -> Values:
 
 
 def wide(lanes: Lanes, operand: Operand) -> Values:
-    """A pair of registers as uint64."""
+    """Return a pair of registers as uint64."""
     if operand.kind == "number":
         return np.array([int(operand.value, 0) & (2**64 - 1)], np.uint64)
     return lanes.words(operand).astype(np.uint64) | lanes.words(operand, 1).astype(np.uint64) << HALF

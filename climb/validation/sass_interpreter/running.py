@@ -110,8 +110,8 @@ def run_sass(
 def sass_counts(bound: BoundRung, size: Size, seed: int = 0) -> SassCounts:
     """Run a rung's machine code on random inputs, as ``counters`` runs its PTX.
 
-    Raises UnsupportedSass as ``run_sass`` does, and for a rung of several launches. Raises AssertionError where the
-    results differ from the reference's: then the code was misinterpreted, and its counts mean nothing.
+    Raises UnsupportedSass like ``run_sass``, and for a rung of several launches. Raises AssertionError if the results
+    differ from the reference's: then the code was misinterpreted, and its counts mean nothing.
     """
     problem = bound.ladder.problem
     launches = bound.launches(size)

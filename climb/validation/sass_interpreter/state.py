@@ -34,7 +34,8 @@ class Memory:
         return self.data[address - _BASE :][: array.nbytes]
 
     def at(self, addresses: np.ndarray, nbytes: int) -> np.ndarray:
-        """Indices into `data` of the bytes accessed, (lanes, nbytes). Raises IndexError outside of every array."""
+        """Return indices into `data` of the bytes accessed, (lanes, nbytes). Raises IndexError outside of every
+        array."""
         which = np.searchsorted(self.starts, addresses, side="right") - 1
         bad = (which < 0) | (addresses + np.uint64(nbytes) > self.ends[which])
         if bad.any():
@@ -49,7 +50,8 @@ class Memory:
 
 
 def constants(grid: tuple[int, int, int], block: tuple[int, int, int], packed: Sequence[bytes]) -> bytes:
-    """The constant bank of a launch: extents of block and grid, then the parameters, each aligned to its size."""
+    """Return the constant bank of a launch: extents of block and grid, then the parameters, each aligned to its
+    size."""
     bank = bytearray(PARAMETERS)
     struct.pack_into("<6I", bank, 0, *block, *grid)
     for one in packed:
@@ -137,7 +139,8 @@ class View:
             file[one.index][self._where(one.kind)] = values
 
     def addresses(self, text: str) -> np.ndarray:
-        """The address of each lane, uint64, from an operand such as [R2.64+0x10], with or without a descriptor."""
+        """Return the address of each lane, uint64, from an operand such as [R2.64+0x10], with or without a
+        descriptor."""
         found = _ADDRESS.match(text)
         if not found:
             raise UnsupportedSass(f"the address {text}")

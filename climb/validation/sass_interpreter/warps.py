@@ -58,7 +58,7 @@ class Program:
 
     @property
     def contested(self) -> tuple[Step, ...]:
-        """The BSYNCs that the guarded branches of more than one split lead to directly.
+        """Return the BSYNCs that the guarded branches of more than one split lead to directly.
 
         Lanes of several splits arrive there without another instruction on the way. A GPU executes some of them
         together that arrive one after the other here, so the counts may differ.
@@ -159,7 +159,8 @@ class Warps:
                 return
 
     def _guard(self, step: Step, lanes: np.ndarray) -> np.ndarray | None:
-        """The lanes for which the guard holds; None without a guard. A branch may have two guards: both must hold."""
+        """Return the lanes for which the guard holds; None without a guard. A branch may have two guards: both must
+        hold."""
         guards = [] if step.guard is None else [step.guard]
         if step.name == "BRA":
             guards += [one for one in step.operands if one.kind in ("P", "UP")]
@@ -170,7 +171,7 @@ class Warps:
 
     @staticmethod
     def _mask(holds: np.ndarray, row: np.ndarray, lane: np.ndarray, rows: int) -> np.ndarray:
-        """The lanes of each row for which it holds, as a bit mask (uint32)."""
+        """Return the lanes of each row for which it holds, as a bit mask (uint32)."""
         values = np.where(holds, np.uint32(1) << lane.astype(np.uint32), np.uint32(0))
         return np.bincount(row, values, rows).astype(np.uint32)  # distinct bits: a sum is their union
 
@@ -343,7 +344,7 @@ class Warps:
         self.shared.data[places] = self._given(step, view, width)
 
     def _given(self, step: Step, view: View, width: int) -> np.ndarray:
-        """The bytes that a store writes, uint8 (lanes, width)."""
+        """Return the bytes that a store writes, uint8 (lanes, width)."""
         words = [np.broadcast_to(view.words(step.operands[1], part), view.at.shape) for part in range(-(-width // 4))]
         return np.ascontiguousarray(np.stack(words, axis=1)).view(np.uint8)[:, :width]
 

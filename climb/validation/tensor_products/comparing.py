@@ -21,7 +21,7 @@ from climb.validation.tensor_products.forms import BITS, FORMS, Form
 from climb.validation.tensor_products.fragments import pack, unpack
 from climb.validation.tensor_products.operands import FIELDS, matrices, values_of
 
-#: Sums that the saved samples have of each form, by whether the elements are floats.
+#: The number of sums in the saved samples of each form, by whether the elements are floats.
 SAMPLES = {True: 37, False: 8}
 _MULTIPLY = {"warp": warp_product, "quad": quad_product, "tile": tile_product, "warpgroup": warpgroup_product}
 _HOW = ("xor", "and", "rz", "rm", "rp")
@@ -43,11 +43,12 @@ class Products:
     chosen: np.ndarray | None = None
 
     def modelled(self) -> np.ndarray:
-        """D by the emulator's arithmetic."""
+        """Return D by the emulator's arithmetic."""
         return modelled(self.form, self.a, self.b, self.c, self.chosen)
 
     def different(self) -> np.ndarray:
-        """Which elements of D the emulator's arithmetic gives other bits; those of NaN in float64 may differ."""
+        """Return which elements of D get other bits from the emulator's arithmetic; the bits of a float64 NaN may
+        differ."""
         mine = self.modelled()
         bad = mine != self.d
         if self.form.d == "f64":
@@ -58,7 +59,7 @@ class Products:
 def modelled(
     form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, chosen: np.ndarray | None = None
 ) -> np.ndarray:  # fmt: skip
-    """D of a form by the emulator's arithmetic, from codes in the smallest unsigned types."""
+    """Return D of a form by the emulator's arithmetic, from codes in the smallest unsigned types."""
     parts = form.opcode.split(".")
     how = next((each for each in _HOW if each in parts), "")
     types = Types(form.a, form.b, form.c, form.d, "satfinite" in parts, how)
@@ -73,13 +74,13 @@ def modelled(
 
 
 def smallest(codes: np.ndarray, kind: str) -> np.ndarray:
-    """Codes in the smallest unsigned type that holds them."""
+    """Return codes in the smallest unsigned type that holds them."""
     return codes.astype(f"u{max(8, BITS[kind]) // 8}")
 
 
 def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Products:
-    """Compute `count` products (a multiple of 4) with a launcher, which takes the kernel's name, grid, block, the
-    arguments, all arrays, of which the last receives the results, and the number of products or warps."""
+    """Compute `count` products (a multiple of 4) with a launcher. It takes the kernel's name, grid, block, the
+    arguments, all of them arrays, the last for the results, and the number of products or warps."""
     chosen = sparsity.choose(rng, form, count) if form.sparse else None
     codes = dict(zip("abc", matrices(rng, form, count, chosen), strict=True))
     extra = []
@@ -107,8 +108,8 @@ def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Pro
 
 
 def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """A few sums of a form, by array name: a third with subnormal numbers, a third that one rounding of the exact value
-    does not give, and others."""
+    """Return a few sums of a form, by array name: a third with subnormal numbers, a third that one rounding of the
+    exact value does not give, and others."""
     form, count = products.form, SAMPLES[products.form.floating]
     where = [rng.permutation(np.argwhere(np.ones(products.d.shape, np.bool_)))]
     if form.floating and form.d in ("f32", "f16"):
@@ -139,14 +140,14 @@ def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarra
 
 
 def spread(stored: np.ndarray, chosen: np.ndarray, k: int) -> np.ndarray:
-    """A with zeros, (products, rows, k), from its stored elements."""
+    """Return A with zeros, (products, rows, k), from its stored elements."""
     out = np.zeros((*stored.shape[:2], k), stored.dtype)
     np.put_along_axis(out, chosen, stored, 2)
     return out
 
 
 def subnormal(codes: np.ndarray, kind: str) -> np.ndarray:
-    """Which codes are subnormal numbers."""
+    """Return which codes are subnormal numbers: bool."""
     exponent_bits, fraction_bits = FIELDS[kind]
     codes = codes.astype(np.uint64)
     field = codes >> np.uint64(fraction_bits) & np.uint64((1 << exponent_bits) - 1)
@@ -154,7 +155,7 @@ def subnormal(codes: np.ndarray, kind: str) -> np.ndarray:
 
 
 def load_samples(path: Path) -> Iterator[Products]:
-    """The saved sums, as products of one row and one column."""
+    """Load the saved sums, as products of one row and one column."""
     with np.load(path) as saved:
         for form in FORMS.values():
             if f"{form.name}/d" not in saved:

@@ -45,7 +45,7 @@ class Form:
 
     @property
     def floating(self) -> bool:
-        """Whether the elements of a and b are floating-point numbers."""
+        """Return whether the elements of a and b are floating-point numbers."""
         return self.a not in ("s8", "u8", "s4", "u4", "b1")
 
 

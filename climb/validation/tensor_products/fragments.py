@@ -11,7 +11,7 @@ _GROUP, _PLACE = _LANE // 4, _LANE % 4
 
 
 def layout(matrix: str, form: Form) -> tuple[np.ndarray, np.ndarray]:
-    """The row and the column of each element of matrix "a", "b", "c" or "d": (32, registers, elements)."""
+    """Return the row and the column of each element of matrix "a", "b", "c" or "d": (32, registers, elements)."""
     kind = getattr(form, matrix)
     g, t = _GROUP[:, None, None], _PLACE[:, None, None]
     if matrix in "cd":
@@ -33,7 +33,7 @@ def layout(matrix: str, form: Form) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quad_layout(matrix: str, form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The product, the row and the column of the elements of m8n8k4: (32, elements of a lane)."""
+    """Return the product, the row and the column of the elements of m8n8k4: (32, elements of a lane)."""
     low, high = (_LANE % 4)[:, None], 4 * (_LANE >= 16)[:, None]
     i = np.arange(4 if matrix in "ab" else 8)[None]
     if matrix == "a":

@@ -1,4 +1,4 @@
-"""Which bytes of shared memory wgmma reads for a descriptor.
+"""Find the bytes of shared memory that wgmma reads for a descriptor.
 
 Shared memory holds the numbers of its own elements, digit by digit; a product with a one-hot matrix copies elements of
 an operand to the accumulators, from which the place of each element follows.

@@ -131,7 +131,7 @@ def _floats(
 
 
 def _cancel(rng: np.random.Generator, form: Form, where: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    """Let neighbouring products cancel, some but for the last bit of a factor."""
+    """Make neighbouring products cancel, some except for the last bit of a factor."""
     sign = np.uint64(1) << np.uint64(sum(FIELDS[form.a]))
     unit = np.uint64(13 if form.a == "tf32" else 0)
     for k in range(0, form.k - 1, 2):

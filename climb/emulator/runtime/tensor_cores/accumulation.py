@@ -28,7 +28,7 @@ _MINUS_ZERO = {"f32": np.uint32(1 << 31), "f16": np.uint16(1 << 15)}
 
 
 def fused_sum(left: Operand, right: Operand, plus: Operand, width: int = WIDTH) -> np.ndarray:
-    """The exact sum of the aligned and cut addends of steps 1 to 3: float64 (products, rows, columns).
+    """Return the exact sum of the aligned and cut addends of steps 1 to 3: float64 (products, rows, columns).
 
     `left` (products, rows, k), `right` (products, k, columns), `plus` (products, rows, columns).
     """
@@ -61,7 +61,7 @@ def _sum(left: Operand, right: Operand, plus: Operand, width: int) -> np.ndarray
 
 
 def rounded(total: np.ndarray, kind: str, fraction_bits: int = 23) -> np.ndarray:
-    """Codes of exact sums (float64): "f32" cut to `fraction_bits`, uint32, or "f16" rounded to nearest, uint16.
+    """Return codes of exact sums (float64): "f32" cut to `fraction_bits`, uint32, or "f16" rounded to nearest, uint16.
 
     NaN becomes the canonical NaN, all bits but the sign.
     """

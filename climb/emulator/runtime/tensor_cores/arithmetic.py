@@ -1,7 +1,7 @@
 """D = A B + C as each matrix instruction computes it on sm_90, from codes to codes.
 
-Each function has the bits of an H200 in all sums that `climb fuzz --tensor` has compared, but for NaN payloads of
-float64. Other architectures group and cut addends in other ways.
+Each function gives the same bits as an H200 in all sums that `climb fuzz --tensor` has compared, except for NaN
+payloads of float64. Other architectures group and truncate addends differently.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def warp_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> n
 
 
 def warpgroup_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> np.ndarray:
-    """wgmma.mma_async, as `warp_product`. Sums of 8-bit floats are cut to 13 bits, so float32 results have 13 bits."""
+    """wgmma.mma_async, like `warp_product`. Sums of 8-bit floats are cut to 13 bits, so float32 results have 13
+    bits."""
     if types.a in INTEGERS:
         return integer_product(a, b, c, types)
     width = NARROW if types.a in EIGHT_BITS else WIDTH
@@ -105,7 +106,7 @@ def _quieted(value: np.ndarray, *operands: np.ndarray) -> np.ndarray:
 
 
 def _byte_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> np.ndarray:
-    """mma.sync of 8-bit floats: sm_90 has no such instruction but for warpgroups, so ptxas converts to float16.
+    """mma.sync of 8-bit floats: on sm_90 only warpgroups have such an instruction, so ptxas converts to float16.
 
     It makes two products of halves, of the lower and of the upper half of each register, and adds the accumulator by
     an ordinary addition. Each lane's registers hold four neighbours of a row: k modulo 4 tells the half.

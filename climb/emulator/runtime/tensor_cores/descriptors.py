@@ -1,4 +1,4 @@
-"""Matrix descriptors of wgmma: where in shared memory the rows of an operand are.
+"""Matrix descriptors of wgmma: the places in shared memory of an operand's rows.
 
 PTX ISA, section "Asynchronous warpgroup-level matrix shared memory layout". A descriptor has 64 bits:
 
@@ -32,7 +32,7 @@ class Descriptor(NamedTuple):
 
 
 def decode(words: np.ndarray) -> Descriptor:
-    """Descriptors (uint64) as their fields."""
+    """Decode descriptors (uint64) into their fields."""
 
     def field(first: int, bits: int) -> np.ndarray:
         return (words >> np.uint64(first) & np.uint64((1 << bits) - 1)).astype(np.int64)
@@ -44,14 +44,14 @@ def decode(words: np.ndarray) -> Descriptor:
 
 
 def above_start(words: np.ndarray) -> np.ndarray:
-    """The bits of descriptors between the start address and bit 32, int64: bits 18 to 35 of an address / 16 that was
-    not masked would be there."""
+    """Return the bits of descriptors between the start address and bit 32, int64: bits 18 to 35 of an address / 16 that
+    was not masked would be there."""
     return (words >> np.uint64(14) & np.uint64((1 << 18) - 1)).astype(np.int64)
 
 
 def swallow(one: int, rank: int, other: int, other_rank: int) -> bool:
-    """Whether these bits (`above_start`) of two descriptors differ by the ranks of their blocks, added or or-ed to the
-    same bits. Bits that are alike hold no rank: a rank that is or-ed to bits that are set already changes nothing."""
+    """Return whether these bits (`above_start`) of two descriptors differ by the ranks of their blocks, added or or-ed
+    to the same bits. Equal bits hold no rank: or-ing a rank into bits that are set already changes nothing."""
     if one == other:
         return False
     here, there = rank << _RANK, other_rank << _RANK
@@ -61,8 +61,8 @@ def swallow(one: int, rank: int, other: int, other_rank: int) -> bool:
 
 
 def pieces(found: Descriptor, rows: int, depth: int, by_k: bool, size: int) -> np.ndarray:
-    """The addresses of an operand's pieces: int64 (warpgroups, rows, bytes of k / 16) if `by_k`, else (warpgroups,
-    depth, rows / 8).
+    """Return the addresses of an operand's pieces: int64 (warpgroups, rows, bytes of k / 16) if `by_k`, else
+    (warpgroups, depth, rows / 8).
 
     `rows` counts m or n, `depth` k, `size` the bytes of an element. Dense operands have 32 bytes of k, the second
     operand of a sparse product 64.
@@ -90,10 +90,10 @@ def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray) -> np.n
 
 
 def misplaced(found: Descriptor) -> np.ndarray:
-    """Which descriptors start at another place of their swizzle's pattern than the base offset says: bool."""
+    """Return which descriptors start at another place of their swizzle's pattern than the base offset says: bool."""
     return ((found.start >> 7) - found.base) % _lines(found.swizzle) != 0
 
 
 def _lines(swizzle: np.ndarray) -> np.ndarray:
-    """The lines of 128 bytes after which the pattern of a swizzle repeats."""
+    """Return the lines of 128 bytes after which the pattern of a swizzle repeats."""
     return np.maximum(swizzle // PIECE, 1)

@@ -1,4 +1,4 @@
-"""Fragments: which lane of a warp holds which element of a matrix, and in which part of which register.
+"""Fragments: the lane of a warp, and the part of a register, that holds each element of a matrix.
 
 The PTX ISA (section "Matrix fragments for mma") draws one picture for every shape and type. All of them, except those
 of m8n8k4 with halves, follow one rule. A register has room for `per` elements; "g" is the number of a lane's group of
@@ -50,7 +50,7 @@ class Fragment:
         return max(1, 32 // self.bits)
 
     def gather(self, registers: list[np.ndarray]) -> np.ndarray:
-        """The matrix that registers (warps, 32) hold, as codes: uint8, 16, 32 or 64 (warps, *shape)."""
+        """Return the matrix that registers (warps, 32) hold, as codes: uint8, 16, 32 or 64 (warps, *shape)."""
         stacked = np.stack(registers, axis=-1)
         if self.bits >= 8:
             codes = stacked.view(f"u{self.bits // 8}")
@@ -60,7 +60,7 @@ class Fragment:
         return codes.reshape(len(stacked), -1).take(self.source, axis=1).reshape(-1, *self.shape)
 
     def scatter(self, matrix: np.ndarray) -> list[np.ndarray]:
-        """The registers (warps, 32) of a matrix of codes (warps, *shape) with at least 16 bits."""
+        """Return the registers (warps, 32) of a matrix of codes (warps, *shape) with at least 16 bits."""
         parts = matrix.reshape(-1, self.target.size).take(self.target, axis=1)
         words = parts.view(np.uint32) if self.bits == 16 else parts
         words = words.reshape(len(parts), WARP, self.registers)
@@ -68,7 +68,7 @@ class Fragment:
 
 
 def _fragment(shape: tuple[int, ...], bits: int, places: tuple[np.ndarray, ...]) -> Fragment:
-    """A fragment from the place of each register part: index arrays (32, registers, per), one for each axis."""
+    """Make a fragment from the place of each register part: index arrays (32, registers, per), one for each axis."""
     places = np.broadcast_arrays(*places)
     target = np.ravel_multi_index(places, shape)
     registers = target.shape[1]
@@ -80,7 +80,7 @@ def _fragment(shape: tuple[int, ...], bits: int, places: tuple[np.ndarray, ...])
 
 @functools.cache
 def fragment(matrix: str, rows: int, columns: int, kind: str) -> Fragment:
-    """The fragment of a `rows` x `columns` matrix: `matrix` is "a", "b" or "c" (which is also that of d)."""
+    """Return the fragment of a `rows` x `columns` matrix: `matrix` is "a", "b" or "c" (which is also that of d)."""
     bits = BITS[kind]
     per = max(1, 32 // bits)
     group, place = ROW[:, None, None], COLUMN[:, None, None]
@@ -105,7 +105,8 @@ def fragment(matrix: str, rows: int, columns: int, kind: str) -> Fragment:
 
 @functools.cache
 def quad_fragment(matrix: str, kind: str, layout: str) -> Fragment:
-    """The fragment of m8n8k4 with halves, where a warp holds four matrices, each spread over two groups of four lanes.
+    """Return the fragment of m8n8k4 with halves, where a warp holds four matrices, each spread over two groups of four
+    lanes.
 
     `layout` is "row" or "col"; c has none.
     """

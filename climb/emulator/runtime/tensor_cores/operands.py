@@ -25,7 +25,8 @@ class Operand(NamedTuple):
 
 
 def exponents(value: np.ndarray, least: int) -> np.ndarray:
-    """The exponents of float64 values, at least `least`; `ZERO` for zero. For infinities and NaN: any."""
+    """Return the exponents of float64 values, at least `least`; `ZERO` for zero. For infinities and NaN they are
+    arbitrary."""
     _, power = np.frexp(value)
     found = np.maximum(power.astype(np.int16) - np.int16(1), np.int16(least))
     return np.where(value == 0, np.int16(ZERO), found)
@@ -33,7 +34,7 @@ def exponents(value: np.ndarray, least: int) -> np.ndarray:
 
 @functools.cache
 def _table(kind: str) -> Operand:
-    """All codes of a format of 8 or 16 bits."""
+    """Return the operands of all codes of a format of 8 or 16 bits."""
     if kind in EIGHT_BITS:
         value = values_of(kind)
     else:
@@ -42,13 +43,13 @@ def _table(kind: str) -> Operand:
 
 
 def decode_normal(codes: np.ndarray, kind: str) -> Operand:
-    """As `decode`, for codes that are converted to a format with more exponents first, which normalises subnormals."""
+    """Like `decode`, for codes converted to a format with more exponents first, which normalises subnormals."""
     value = decode(codes, kind).value
     return Operand(value, exponents(value, LEAST_EXPONENT["f16" if kind in EIGHT_BITS else "f32"]))
 
 
 def decode(codes: np.ndarray, kind: str) -> Operand:
-    """Codes of "f16", "bf16", "e4m3", "e5m2", "f32" or "tf32", of which the lower 13 bits are ignored."""
+    """Decode codes of "f16", "bf16", "e4m3", "e5m2", "f32" or "tf32"; the lower 13 bits of tf32 are ignored."""
     if kind in ("f32", "tf32"):
         if kind == "tf32":
             codes = codes & np.uint32(0xFFFFE000)
@@ -59,7 +60,7 @@ def decode(codes: np.ndarray, kind: str) -> Operand:
 
 
 def integers(codes: np.ndarray, kind: str) -> np.ndarray:
-    """Codes of an integer type as float64; "b1" as 0 and 1."""
+    """Return codes of an integer type as float64; "b1" as 0 and 1."""
     if kind == "s8":
         return codes.view(np.int8).astype(np.float64)
     if kind == "s4":

@@ -37,7 +37,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def form_of(text: str) -> Form:
-    """The form "mMnNkK.D.A.B.C", followed by ".wmma", by ".sp", by the layouts of a quad, and by modifiers."""
+    """Return the form "mMnNkK.D.A.B.C", followed by ".wmma", by ".sp", by the layouts of a quad, and by modifiers."""
     m, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
     rows, columns, depth = int(m), int(n), int(k)
     how = next((each for each in _HOW if f".{each}" in rest), "")

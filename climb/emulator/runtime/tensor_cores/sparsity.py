@@ -37,7 +37,7 @@ Product = Callable[[np.ndarray, np.ndarray, np.ndarray, Types], np.ndarray]
 
 @functools.cache
 def places(kind: str, depth: int, selector: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lane and the first bit of each nibble: two arrays (16, nibbles of a row)."""
+    """Return the lane and the first bit of each nibble: two arrays (16, nibbles of a row)."""
     row, nibble = np.ogrid[:ROWS, : depth * (2 if kind == "tf32" else 1) // 4]
     first = row % 8 * 4 + selector * (4 // selectors(kind, depth))
     if BITS[kind] == 8:
@@ -48,7 +48,7 @@ def places(kind: str, depth: int, selector: int) -> tuple[np.ndarray, np.ndarray
 def chosen(
     group: Group, site: Site, words: np.ndarray, kind: str, depth: int, selector: int, ordered: bool
 ) -> np.ndarray:
-    """The k of each stored element, int64 (warps, 16, depth / 2), from metadata registers (warps, 32).
+    """Return the k of each stored element, int64 (warps, 16, depth / 2), from metadata registers (warps, 32).
 
     Raises InvalidMetadata for a nibble that names an element twice or, if they should be `ordered`, in the wrong order.
     """
@@ -95,8 +95,8 @@ def sparse_product(
     """D = A B + C by `multiply`, of codes of the stored half of A.
 
     A (products, rows, k / 2), B (products, k, columns), C (products, rows, columns); `at`, as A, the k of each element.
-    The tensor core picks the rows of B that a row of A meets and sums their products, and only those: what is infinite
-    or NaN elsewhere in B does not count.
+    The tensor core picks the rows of B that a row of A meets and sums their products, and only those: infinities and
+    NaN elsewhere in B do not matter.
     """
     if _sums_at_once(multiply, types) and np.isfinite(_values(b, types.b)).all():
         dense = np.zeros((*a.shape[:2], b.shape[1]), a.dtype)  # zeros add nothing, and align nothing
@@ -106,7 +106,7 @@ def sparse_product(
 
 
 def _sums_at_once(multiply: Product, types: Types) -> bool:
-    """Whether all products make one sum; mma of 8-bit floats makes two, by the places of the stored elements."""
+    """Return whether all products make one sum; mma of 8-bit floats makes two, by the places of the stored elements."""
     return types.a not in EIGHT_BITS or multiply is not warp_product
 
 
@@ -117,7 +117,7 @@ def _values(codes: np.ndarray, kind: str) -> np.ndarray:
 def _row_by_row(
     multiply: Product, a: np.ndarray, b: np.ndarray, c: np.ndarray, at: np.ndarray, types: Types
 ) -> np.ndarray:
-    """The same, where each row of A is a product of its own, with a B of its own."""
+    """Compute the same, with each row of A as a separate product that has its own B."""
     count, rows, stored = a.shape
     columns = b.shape[2]
     out = np.empty((count, rows, columns), c.dtype)

@@ -30,7 +30,8 @@ _FORM = re.compile(r"(\w)\.m(\d+)n(\d+)k(\d+)\.(\w+)")
 
 @functools.cache
 def tile_fragment(matrix: str, m: int, n: int, k: int, kind: str) -> Fragment:
-    """The fragment of a tile of wmma: that of the mma which computes it, or of its transpose if m = 8 and n = 32."""
+    """Return the fragment of a tile of wmma: that of the mma which computes it, or of its transpose if m = 8 and n =
+    32."""
     rows, columns = {"a": (m, k), "b": (k, n)}.get(matrix, (m, n))
     if (m, n) != (8, 32):
         return fragment(matrix if matrix in "ab" else "c", rows, columns, kind)
@@ -43,7 +44,7 @@ def tile_fragment(matrix: str, m: int, n: int, k: int, kind: str) -> Fragment:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where in memory the elements of a fragment are: `line` and `place` in the line, int64 (32, registers, per)."""
+    """The places in memory of a fragment's elements: `line` and `place` in the line, int64 (32, registers, per)."""
 
     bits: int
     line: np.ndarray
@@ -55,16 +56,16 @@ class _Places:
         return self.line.shape[1]
 
     def address(self, group: Group, start: np.ndarray, stride: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """The address of an element for each lane; `index` is (32, 2): its line and its place in the line."""
+        """Return the address of an element for each lane; `index` is (32, 2): its line and its place in the line."""
         line, place = index[group.lanes.thread % WARP].transpose(2, 0, 1)
         return start + (stride.astype(np.int64) * line + place) * self.bits // 8
 
     def part(self, register: int, part: int = 0) -> np.ndarray:
-        """The lines and places of one part of a register: (32, 2)."""
+        """Return the lines and places of one part of a register: (32, 2)."""
         return np.stack([self.line[:, register, part], self.place[:, register, part]], axis=1)
 
     def block(self, register: int) -> np.ndarray:
-        """The lines and places at which the lanes load the 8 x 8 block of a register before it is transposed."""
+        """Return the lines and places at which the lanes load the 8 x 8 block of a register before it is transposed."""
         line, place = self.line[:, register].min(), self.place[:, register].min()
         return np.stack([line + ROW, place + 2 * COLUMN], axis=1)
 
@@ -105,7 +106,7 @@ def tile_load(
 
 
 def _load_by_rows(group: Group, site: Site, at: _Places, address: np.ndarray, stride: np.ndarray) -> Registers:
-    """A tile from shared memory by ldmatrix: matrices of 8 rows of 16 bytes, at most four at a time."""
+    """Load a tile from shared memory by ldmatrix: matrices of 8 rows of 16 bytes, at most four at a time."""
     out: list[np.ndarray] = []
     for first in range(0, at.registers, 4):
         count = min(4, at.registers - first)

@@ -47,7 +47,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def form_of(text: str) -> Form:
-    """The form "m64nNkK.D.A.B.C", followed by ".sp" and by ".satfinite", or by nothing."""
+    """Return the form "m64nNkK.D.A.B.C", followed by ".sp" and by ".satfinite", or by nothing."""
     _, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
     types = Types(a, b, c, d, ".satfinite" in rest)
     stored = int(k) // 2 if ".sp" in rest else int(k)
@@ -117,13 +117,13 @@ def _count_operands(group: Group, site: Site, pieces: list[np.ndarray]) -> None:
 
 
 def _whole(form: Fragment, registers: list[np.ndarray]) -> np.ndarray:
-    """The matrices of whole warpgroups from the fragments of their warps, 16 rows each."""
+    """Return the matrices of whole warpgroups from the fragments of their warps, 16 rows each."""
     codes = form.gather(registers)
     return codes.reshape(-1, 64, codes.shape[2])
 
 
 def _uniform(group: Group, site: Site, value: np.ndarray, what: str) -> np.ndarray:
-    """The value of each warpgroup, from rows of warps. Raises WarpMismatch where its threads differ."""
+    """Return the value of each warpgroup, from rows of warps. Raises WarpMismatch if its threads differ."""
     by_group = value.reshape(-1, GROUP * WARP)
     differs = by_group != by_group[:, :1]
     if differs.any():
@@ -136,7 +136,7 @@ def _read(
     group: Group, site: Site, words: np.ndarray, blocks: np.ndarray, threads: np.ndarray, rows: int, depth: int,
     kind: str, by_k: bool, name: str,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The codes of an operand in shared memory, (warpgroups, rows, depth), and the addresses of its pieces."""
+    """Return the codes of an operand in shared memory, (warpgroups, rows, depth), and the addresses of its pieces."""
     batch = group.batch
     found = descriptors.decode(words)
     bad = descriptors.misplaced(found)
@@ -193,8 +193,9 @@ def _check_ranks(
 def _as_lanes(
     group: Group, blocks: np.ndarray, threads: np.ndarray, address: np.ndarray, warps: int = 1
 ) -> tuple[np.ndarray, Lanes]:
-    """Pieces (warpgroups, ...) as accesses of the first threads of each warpgroup's first `warps` warps, or shared out
-    among its four warps for `warps` 0: addresses (1, lanes) and their lanes, in ascending order of (block, thread)."""
+    """Return pieces (warpgroups, ...) as accesses of the first threads of each warpgroup's first `warps` warps, or
+    shared out among its four warps for `warps` 0: addresses (1, lanes) and their lanes, in ascending order of (block,
+    thread)."""
     count = len(address)
     flat = address.reshape(count, -1)
     if warps == 0:

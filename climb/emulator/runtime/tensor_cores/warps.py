@@ -26,7 +26,7 @@ def require_full_warps(group: Group, site: Site) -> None:
 
 
 def rows_of(group: Group, *registers: Registers) -> list[list[np.ndarray]]:
-    """Several operands, each a tuple of registers, as lists of matrices (warps, 32)."""
+    """Return several operands, each a tuple of registers, as lists of matrices (warps, 32)."""
     flat = to_rows(group.lanes, *(each for many in registers for each in many))
     ends = np.cumsum([len(many) for many in registers]).tolist()
     return [flat[end - len(many) : end] for many, end in zip(registers, ends, strict=True)]

@@ -1,0 +1,109 @@
+"""The English of docstrings and comments in climb/: no docstring opens with a bare clause, no phrase is one of ours.
+
+A docstring opens with an imperative ("Return whether ...") or a noun phrase ("The lanes that ...").
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "climb"
+OPENING = re.compile(r"(?:What|Whether|How|Which|Why|As|Where|Who|Whose)\b")
+#: Phrases that a native engineer would not write, as one regular expression, for text in lower case.
+PHRASES = re.compile(
+    r"\b(?:to be had|became of|becomes of|came of|of whom|whoever|the own|an own|so many|shall"
+    r"|(?:is|are) whole|what is whole|(?:has|have|is|are)(?: it)? no more(?! than)|but for (?:what|whom)"
+    r"|of which (?:only|nothing|the|each|a|at|there))\b"
+)
+#: The module docstrings of commands: `climb COMMAND --help` prints them.
+HELP_TEXTS = PACKAGE / "cli"
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the text of every docstring, and of every string below an attribute."""
+    for node in ast.walk(tree):
+        for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield statement.lineno, text
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """The line and the text of every comment; the lines of one block are joined."""
+    begun, last, column, text = 0, -1, -1, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        line, at = token.start
+        if line == last + 1 and at == column:
+            text += " " + token.string.lstrip("#: ")
+        else:
+            if text:
+                yield begun, text
+            begun, column, text = line, at, token.string.lstrip("#: ")
+        last = line
+    if text:
+        yield begun, text
+
+
+def is_help_text(path: Path, line: int) -> bool:
+    return path.parent == HELP_TEXTS and line == 1
+
+
+def offences(path: Path, source: str) -> list[str]:
+    """What breaks the rules in a module, each with its file and line."""
+    place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    found = []
+    documents = [one for one in docstrings(ast.parse(source)) if not is_help_text(path, one[0])]
+    for line, text in documents:
+        if opening := OPENING.match(text.lstrip()):
+            found.append(f"{place}:{line}: opens with {opening[0]!r}: {text.strip().splitlines()[0]}")
+    # Tokenising takes most of the time: only modules with a phrase somewhere, if in code, need it.
+    anywhere = PHRASES.search(re.sub(r"[\s#:]+", " ", source.lower()))
+    for line, text in [*documents, *(comments(source) if anywhere else ())]:
+        if phrase := PHRASES.search(" ".join(text.lower().split())):
+            found.append(f"{place}:{line}: {phrase[0]!r}")
+    return found
+
+
+def test_docstrings_and_comments_of_climb_are_plain_english() -> None:
+    paths = sorted(PACKAGE.rglob("*.py"))
+    assert len(paths) > 500
+    found = [line for path in paths for line in offences(path, path.read_text(encoding="utf-8"))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ('def f(a: int) -> bool:\n    """Whether a is odd."""\n', "climb/bench/new.py:2: opens with 'Whether'"),
+        ('"""What the record needs."""\n', "climb/bench/new.py:1: opens with 'What'"),
+        ("class A:\n    b: int\n    'How often it ran.'\n", "climb/bench/new.py:3: opens with 'How'"),
+        ('def f() -> None:\n    """Keep what became\n    of a target."""\n', "climb/bench/new.py:2: 'became of'"),
+        ("a = 1\n# a rung that the ladder has\n# no more\n", "climb/bench/new.py:2: 'has no more'"),
+        ("a = 1  # whoever reads it\n", "climb/bench/new.py:1: 'whoever'"),
+    ],
+)
+def test_offence_is_reported_with_file_and_line(source: str, says: str) -> None:
+    (found,) = offences(PACKAGE / "bench" / "new.py", source)
+    assert found.startswith(says)
+
+
+def test_plain_english_and_other_strings_pass() -> None:
+    source = (
+        '"""Return whether a record is fresh: begun no more than 3 hours ago."""\n'
+        'MESSAGE = "What became of it"\n\n\n'
+        "def f() -> str:\n"
+        '    """Asymptotic bounds of f."""\n'
+        '    return "so many"\n'
+    )
+    assert offences(PACKAGE / "bench" / "new.py", source) == []
+    assert offences(PACKAGE / "cli" / "emulate.py", '"""Whether a help text opens so is not asked here."""\n') == []
