@@ -17,7 +17,7 @@ from matplotlib.path import Path
 
 from climb.display import style
 from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural, runs
-from climb.display.placing import text_width
+from climb.display.label_layout import text_width
 from climb.emulator.counters.cost_model import BANKS, LINE
 
 _MARKED_LANES = (0, 8, 16, 24, 31)

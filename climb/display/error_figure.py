@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from climb.bench.units import time_text
 from climb.display import style
-from climb.display.placing import LabelColumn, settle
+from climb.display.label_layout import LabelColumn, settle
 
 #: Exponents as plain text: a formula would need its own fonts.
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from climb.bench.problem import Size
 from climb.bench.units import percent_text, time_text
 from climb.display import style
-from climb.display.placing import quiet_line, settle, text_width, tick_labels_fit
+from climb.display.label_layout import quiet_line, settle, text_width, tick_labels_fit
 from climb.display.selection import Selected, has_mine, select
 
 #: The time axis is logarithmic when the slowest mark takes more than this many times the fastest.

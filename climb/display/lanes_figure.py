@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from climb.display import style
-from climb.display.placing import settle, wrapped
+from climb.display.label_layout import settle, wrapped
 
 LANES = 32
 #: The width, in points, at which the title of a panel breaks into lines.

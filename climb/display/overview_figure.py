@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from climb.bench.units import percent_text
 from climb.display import style
-from climb.display.placing import settle, text_width, tick_labels_fit
+from climb.display.label_layout import settle, text_width, tick_labels_fit
 from climb.display.selection import select
 
 

@@ -12,7 +12,7 @@ from climb.bench.counting import block_events
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.display import style
-from climb.display.placing import settle
+from climb.display.label_layout import settle
 from climb.emulator import Event
 
 _KINDS = ("expect", "arrive", "passed")

@@ -15,7 +15,7 @@ from climb.bench.roofline import unit
 from climb.bench.units import rate_text, significant
 from climb.bench.work import ceiling_of, pipe_name
 from climb.display import style
-from climb.display.placing import LabelColumn, settle
+from climb.display.label_layout import LabelColumn, settle
 from climb.display.selection import Selected, select
 
 

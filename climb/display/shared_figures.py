@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from climb.bench.problem import Size
 from climb.bench.units import time_text
 from climb.display import style
-from climb.display.placing import settle
+from climb.display.label_layout import settle
 from climb.distributed.plan import STREAMS
 
 if TYPE_CHECKING:  # every chapter with a figure imports this module

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from climb.bench.units import time_text
 from climb.display import style
-from climb.display.placing import settle
+from climb.display.label_layout import settle
 
 if TYPE_CHECKING:
     from climb.bench.records.kinds import Span, SpansPoint

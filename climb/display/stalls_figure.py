@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from climb.bench.sections import reasons_by_share
 from climb.display import style
-from climb.display.placing import settle
+from climb.display.label_layout import settle
 from climb.display.profile_table import Profiled, launch_counts
 
 #: A reason with this percentage of some launch's cycles has its own colour; all others are "other reasons".

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from climb.display import style
-from climb.display.placing import settle
+from climb.display.label_layout import settle
 from climb.emulator import DeviceMemory, load
 from climb.emulator.execution.steps import Step, follow
 from climb.toolchain import compile_cuda

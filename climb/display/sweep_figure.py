@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from climb.bench.units import significant
 from climb.display import style
-from climb.display.placing import LINE, NAME_WIDTH, LabelColumn, settle, tick_labels_fit, wrapped
+from climb.display.label_layout import LINE, NAME_WIDTH, LabelColumn, settle, tick_labels_fit, wrapped
 
 #: The width, in points, at which the title of a panel breaks into lines.
 _TITLE = 290.0

@@ -23,7 +23,7 @@ from climb.display.figures import (
     roofline_figure,
     sweep_figure,
 )
-from climb.display.placing import apart, text_width, wrapped
+from climb.display.label_layout import apart, text_width, wrapped
 
 # The widest chart of each kind, and the ladders of the book at sizes where their charts differ most.
 MEASURED = [name for name in ladder_names() if find_record(name) is not None]

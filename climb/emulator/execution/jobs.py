@@ -14,7 +14,7 @@ from ..memory.footprint import Footprint
 from ..simt.batch import Batch
 from ..simt.code import TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
-from ..translation import kept
+from ..translation import cache
 from ..translation.object_code import link
 from .batches import Batches
 
@@ -131,7 +131,7 @@ def perform(job: Job, shared: np.ndarray, kernels: dict[Origin, TranslatedKernel
     memory, variables = (holding(_allocations(job, shared, which)) for which in (False, True))
     memory.stack_bytes, memory.heap_bytes = job.limits
     if job.origin not in kernels:
-        kernels[job.origin] = link(kept.keep(job.origin.name, _unknown), variables, job.origin.base, {})
+        kernels[job.origin] = link(cache.keep(job.origin.name, _unknown), variables, job.origin.base, {})
     kernel = replace(kernels[job.origin], variables=variables)
     checks = LaunchChecks(job.checks, job.blocks, job.block[0] * job.block[1] * job.block[2], set(job.thorough))
     batches = Batches(

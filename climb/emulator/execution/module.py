@@ -14,7 +14,7 @@ from climb.toolchain.names import demangled
 from .. import ptx
 from ..memory.device_memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from ..ptx.call_graph import CallGraph
-from ..translation import kept
+from ..translation import cache
 from ..translation.object_code import ObjectCode, link
 from ..translation.translate import translate
 from .jobs import Origin
@@ -42,12 +42,12 @@ class Outline:
 class Module:
     """A loaded PTX module. `memory` holds its variables.
 
-    The text is parsed if this emulator has not translated all of it before; see `translation.kept`.
+    The text is parsed if this emulator has not translated all of it before; see `translation.cache`.
     """
 
     def __init__(self, text: str, sources: Mapping[str, str]) -> None:
         self._text = text
-        outline = self._outline = kept.keep(kept.name_of(text), lambda: Outline.of(self._program))
+        outline = self._outline = cache.keep(cache.name_of(text), lambda: Outline.of(self._program))
         self.sources = _match(outline.files, sources)
         self._base = SYMBOL_BASE + next(_modules) % SYMBOL_RANGES * SYMBOL_RANGE
         self.memory = DeviceMemory(self._base)
@@ -72,7 +72,7 @@ class Module:
     @cached_property
     def _digest(self) -> str:
         """A digest of the text and sources from which all kernels of the module are made."""
-        return kept.name_of(self._text, sorted(self.sources.items()))
+        return cache.name_of(self._text, sorted(self.sources.items()))
 
     @cached_property
     def _program(self) -> ptx.Program:
@@ -87,8 +87,8 @@ class Module:
         if found is None:
             if name not in self._outline.kernels:
                 raise KeyError(f"no kernel {name} in this module; it has: {', '.join(self._outline.kernels)}")
-            key = kept.name_of(self._digest, name)
-            code = kept.keep(key, lambda: self._translate(name))
+            key = cache.name_of(self._digest, name)
+            code = cache.keep(key, lambda: self._translate(name))
             linked = link(code, self.memory, self._base, self.sources)
             found = self._kernels[name] = Kernel(linked, Origin(key, self._base))
         return found

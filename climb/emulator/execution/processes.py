@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from ..translation import kept
+from ..translation import cache
 from .jobs import CANCELLED, Job, Result
 from .pipes import Pipes
 from .worker import map_shared
@@ -67,7 +67,7 @@ class Worker:
         """Return whether a job can be sent, waiting at most some seconds. Ends a process that runs another version."""
         if not self.ready and not self.ended:
             answer = self._receive(seconds)  # sent when it has started, or in reply to a cancelled job
-            if answer is not None and not self._started and answer != kept.version():
+            if answer is not None and not self._started and answer != cache.version():
                 self.end()
             elif answer is not None:
                 self._started = self.ready = True

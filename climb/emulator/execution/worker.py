@@ -10,7 +10,7 @@ import signal
 import numpy as np
 
 from ..simt.code import TranslatedKernel
-from ..translation import kept
+from ..translation import cache
 from .batches import keep_freed_pages
 from .jobs import Job, Origin, perform
 from .pipes import Pipes
@@ -31,7 +31,7 @@ def main(jobs: int, results: int, memory: int) -> None:
         return os.getppid() != parent
 
     shared = np.zeros(0, np.uint8)
-    pipes.send(kept.version())
+    pipes.send(cache.version())
     while True:
         try:
             job: Job = pickle.loads(pipes.receive())

@@ -12,7 +12,7 @@ from climb.emulator import BarrierDivergence, DeviceMemory, UnsupportedInstructi
 from climb.emulator.execution import module
 from climb.emulator.execution.kernel import Kernel
 from climb.emulator.ptx.listing import Listing
-from climb.emulator.translation import kept
+from climb.emulator.translation import cache as translations
 from climb.toolchain import cache, compile_cuda
 
 SOURCE = r"""
@@ -95,7 +95,7 @@ def test_damaged_or_foreign_file_is_made_again(compiled, folder, monkeypatch, at
 def test_changed_emulator_translates_again_in_the_same_files(compiled, folder, monkeypatch):
     launch(compiled)
     before = files(folder)
-    monkeypatch.setattr(kept, "version", lambda: b"\1" * 32)
+    monkeypatch.setattr(translations, "version", lambda: b"\1" * 32)
     monkeypatch.setattr(module, "translate", None)
     with pytest.raises(TypeError):
         launch(compiled)
@@ -136,8 +136,8 @@ def test_another_name_and_lines_that_move_or_change_are_another_version(tmp_path
         (tmp_path / name / "translation").mkdir(parents=True)
         for file, text in files.items():
             (tmp_path / name / file).write_text(text)
-        monkeypatch.setattr(kept, "__file__", str(tmp_path / name / "translation" / "kept.py"))
-        return kept.version.__wrapped__()
+        monkeypatch.setattr(translations, "__file__", str(tmp_path / name / "translation" / "cache.py"))
+        return translations.version.__wrapped__()
 
     here = {"a.py": "x = 1\n", "b.py": "y = 2\n"}
     assert version("here", here) == version("a copy", here) != version("there", files)
