@@ -64,7 +64,7 @@ _LONG = ("validation", "cli")
 
 
 def _place(item: pytest.Item) -> int:
-    """Where a file stands among the others: the first that builds the book; chapters, which take long; then what waits
+    """A file's place among the others: the first that builds the book; chapters, which take long; then files that wait
     for the built book; then long files, and the checks of rungs. Short files at the end leave no worker alone."""
     folder, file = item.path.parent.name, item.path.name
     first = [file == _BUILDS, file.endswith(".ipynb"), folder == "book", folder in _LONG, file == "test_rungs.py", True]

@@ -1,4 +1,4 @@
-"""Which functions of CuPy need a library that requirements.txt does not bring, asked of CuPy itself, without a GPU."""
+"""The functions of CuPy that need a library missing from requirements.txt, asked of CuPy itself, without a GPU."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ print(json.dumps(answer))
 
 @pytest.fixture(scope="module")
 def errors() -> dict[str, list[str]]:
-    """What each function of the stand-in, called on CuPy without its libraries, raised; "@" is the operator."""
+    """The errors that each function of the stand-in raises on CuPy without its libraries; "@" is the operator."""
     if importlib.util.find_spec("cupy") is None:
         pytest.skip("CuPy is not installed")
     if not cuda.missing_gpu():

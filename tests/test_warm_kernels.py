@@ -42,7 +42,7 @@ def start():
 
 
 def printed(kernel, code: str) -> str:
-    """What the code prints."""
+    """Return what the code prints."""
     request = kernel.kc.execute(code)
     text = ""
     while True:

@@ -1,4 +1,4 @@
-"""What a page tells search engines, other sites and browsers about itself; the map of the site; the page for 404.
+"""A page's data about itself for search engines, other sites and browsers; the map of the site; the page for 404.
 
 The address of the site is one setting, `html.baseurl` in `_config.yml`. While it is empty, nothing that needs it
 appears: no canonical address, no sitemap, no address of a picture.

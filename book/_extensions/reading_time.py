@@ -39,7 +39,7 @@ class Minutes(SphinxRole):
 
 
 class exhibit_list(nodes.General, nodes.Element):
-    """Where the list of exhibits goes, once every page is read."""
+    """The place of the list of exhibits, which goes there once every page is read."""
 
 
 class Exhibits(SphinxDirective):

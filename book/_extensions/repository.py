@@ -1,4 +1,4 @@
-"""What the repository's address gives to a page: the theme's buttons, and links on the names of files.
+"""The additions to a page from the repository's address: the theme's buttons, and links on the names of files.
 
 The address is ``repository.url`` in ``_config.yml``. Where it is empty, nothing of this appears; a downloaded notebook
 then begins with a note that it needs a clone. A file's name in the text, such as ``kernels/float4/copy/01_scalar.cu``,

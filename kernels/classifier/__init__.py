@@ -1,1 +1,1 @@
-"""What the chapter ``book/classifier.ipynb`` runs."""
+"""The code that the chapter ``book/classifier.ipynb`` runs."""

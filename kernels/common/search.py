@@ -1,4 +1,4 @@
-"""What the searches for launch configurations share: compile candidates, verify and time them, write what was found.
+"""The common part of searches for launch configurations: compile, verify and time candidates, write the results.
 
 A search of a ladder lists its candidates; :func:`run` measures all of them on the GPU of this machine, or those that a
 coordinate descent meets, and writes two files: ``search/<ladder>.json`` with every trial, and ``tuning/<ladder>.json``

@@ -1,1 +1,1 @@
-"""What the chapter ``book/conv1d.ipynb`` runs."""
+"""The code that the chapter ``book/conv1d.ipynb`` runs."""

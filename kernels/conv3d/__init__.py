@@ -1,1 +1,1 @@
-"""What the chapter ``book/conv3d.ipynb`` runs."""
+"""The code that the chapter ``book/conv3d.ipynb`` runs."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/first-kernel.ipynb`` runs: two exercises."""
+"""The code that the chapter ``book/first-kernel.ipynb`` runs: two exercises."""

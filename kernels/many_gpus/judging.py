@@ -1,4 +1,4 @@
-"""What judges the exercise of the chapter ``book/many-gpus.ipynb``: a ring of messages on ranks of the stand-in."""
+"""The judge of the exercise in the chapter ``book/many-gpus.ipynb``: a ring of messages on ranks of the stand-in."""
 
 from __future__ import annotations
 

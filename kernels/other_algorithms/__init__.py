@@ -1,1 +1,1 @@
-"""What the chapter ``book/other-algorithms.ipynb`` runs."""
+"""The code that the chapter ``book/other-algorithms.ipynb`` runs."""

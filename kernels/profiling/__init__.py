@@ -1,1 +1,1 @@
-"""What the chapter ``book/profiling.ipynb`` runs."""
+"""The code that the chapter ``book/profiling.ipynb`` runs."""

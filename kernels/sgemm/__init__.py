@@ -1,1 +1,1 @@
-"""What the chapter ``book/sgemm.ipynb`` runs."""
+"""The code that the chapter ``book/sgemm.ipynb`` runs."""

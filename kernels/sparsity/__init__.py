@@ -1,1 +1,1 @@
-"""What the chapter ``book/sparsity.ipynb`` runs."""
+"""The code that the chapter ``book/sparsity.ipynb`` runs."""

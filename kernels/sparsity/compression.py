@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-#: Rows and columns of which the format has whole numbers.
+#: Numbers of rows and of columns in the format are multiples of these.
 ROWS, SLAB = 16, 64
 LANES = 32
 _FOUR = 4

@@ -1,1 +1,1 @@
-"""What the chapter ``book/tensor-cores.ipynb`` runs."""
+"""The code that the chapter ``book/tensor-cores.ipynb`` runs."""

@@ -1,4 +1,4 @@
-"""What the vendor's library and other compilers do with the same products."""
+"""Peers of the same products: the vendor's library and other compilers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from climb.bench.cuda import cp
 
 @pytest.fixture(autouse=True)
 def cupy(monkeypatch):
-    """What kernels run with, whether that is CuPy or its stand-in."""
+    """The module that kernels run with: CuPy or its stand-in."""
     monkeypatch.setitem(sys.modules, "cupy", cp)
 
 

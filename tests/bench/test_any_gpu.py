@@ -174,7 +174,7 @@ def test_measuring_goes_on_without_a_rung_that_cannot_run(tmp_path, monkeypatch)
 @pytest.mark.parametrize(("total", "small"), [(16 << 30, True), (80 << 30, False)])
 def test_size_without_room_is_left_out_on_a_small_gpu_and_a_failure_on_a_large_one(tmp_path, monkeypatch, total, small):
     class OutOfMemoryError(MemoryError):
-        """As CuPy names it."""
+        """An error with the name that CuPy gives it."""
 
     cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(memGetInfo=lambda: (0, total))))
     monkeypatch.setitem(sys.modules, "cupy", cupy)

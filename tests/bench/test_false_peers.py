@@ -1,4 +1,4 @@
-"""What a record holds under a wrong name is read as skipped, with the kernel that shows it."""
+"""A point that a record holds under a wrong name is read as skipped, with the kernel that shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which points of a record are stale, and which rungs are pending: new, without any point, and without a time."""
+"""Stale points of a record, and pending rungs: new, without any point, and without a time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LAUNCH = Launch("add", (7, 2), (64,), ("source", np.int32(9), np.uint64(5)), 204
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """What cuLaunchKernelEx is called with, instead of a GPU; it returns the status of the first element."""
+    """The arguments of each call of cuLaunchKernelEx, which no GPU runs; it returns the status in the first element."""
     driver = pytest.importorskip("cuda.bindings.driver")
     calls: list[tuple] = [(driver.CUresult.CUDA_SUCCESS,)]
     monkeypatch.setattr(launching, "backend", "cupy")
@@ -31,7 +31,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
 
 
 class Pointed:
-    """An array of a GPU, of which a launch needs the address alone."""
+    """An array of a GPU; a launch needs its address alone."""
 
     data = SimpleNamespace(ptr=0x7000)
 

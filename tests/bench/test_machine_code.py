@@ -1,4 +1,4 @@
-"""What is read from machine code."""
+"""Facts that are read from machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rungs of a ladder have times: a chapter that shows every time loops over these."""
+"""The rungs of a ladder that have times: a chapter that shows every time loops over these."""
 
 from __future__ import annotations
 

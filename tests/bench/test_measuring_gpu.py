@@ -1,4 +1,4 @@
-"""What the measuring process asks of the GPU, on a double of CuPy and of PyTorch."""
+"""The measuring process's calls to the GPU, on a double of CuPy and of PyTorch."""
 
 from __future__ import annotations
 

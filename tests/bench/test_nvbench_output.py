@@ -25,7 +25,7 @@ def test_a_line_that_is_not_whole_yet_is_read_again_with_the_next_benchmark(tmp_
 
 
 def test_files_are_taken_in_the_order_in_which_they_are_written(tmp_path):
-    """What a benchmark that failed has left is skipped when the next one begins."""
+    """Files that a failed benchmark has left are skipped when the next one begins."""
     samples, output = tmp_path / "nvbench.json-bin", NvbenchOutput(tmp_path)
     samples.mkdir()
     (tmp_path / "nvbench.log").write_text("")

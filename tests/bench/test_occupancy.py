@@ -86,7 +86,7 @@ def blocks(*kernel: int | str) -> int:
 
 @given(REGISTERS, SHARED, THREADS, ARCH)
 def test_no_resource_is_allocated_beyond_its_budget(registers: int, shared: int, threads: int, arch: str) -> None:
-    """What the blocks take is there; one block more would not fit somewhere."""
+    """The SM has everything that the blocks take; one block more would exceed some resource."""
     sm = MULTIPROCESSORS[arch]
     try:
         found = occupancy_of(registers, shared, threads, arch)

@@ -1,4 +1,4 @@
-"""What the time of measuring goes to, by a clock that the test sets."""
+"""The phases that measuring spends its time on, by a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb.bench.phases import Phases
 
 @pytest.fixture
 def clock(monkeypatch) -> list[float]:
-    """What the clock says, in seconds; the test changes it."""
+    """The clock's time, in seconds; the test changes it."""
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     return now

@@ -1,4 +1,4 @@
-"""What the profiled process launches: each case once, on zeros or on the problem's own inputs."""
+"""The launches of the profiled process: each case once, on zeros or on the problem's own inputs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_counters_under_a_rungs_old_name_are_those_of_the_rung(tmp_path, monkeyp
 
 
 def _ncu(launches: int, status: int = 0):
-    """What runs ncu in ``profiling``: a double that reports as many launches, the counts of each being its number."""
+    """A double of the function that runs ncu in ``profiling``. It reports ``launches`` launches; the counts of each
+    are its number."""
     metrics = [metric for metric, _ in profiling.METRICS.values()]
     rows = [metrics, [""] * len(metrics), *([str(number)] * len(metrics) for number in range(launches))]
     text = "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)

@@ -217,8 +217,8 @@ def test_process_that_measures_nothing_fails_the_ladders_that_are_left(dies, thr
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_gpu_that_is_slower_in_each_run_is_given_up_after_three(killed, three, alone, monkeypatch):
-    """Where a ladder fails alone, the caller asks for failures and there is nothing to return; otherwise the caller
-    does not ask, and the other ladder is whole."""
+    """If a ladder fails alone, the caller asks for failures and there is nothing to return; otherwise the caller does
+    not ask, and the other ladder is complete."""
     names, runs, run_child = [TINY, *([] if alone else three[:1])], [], measure.run_child
 
     def slower(*given):
@@ -239,7 +239,7 @@ def test_ladders_without_parts_are_recorded_whole(nvbench, three, tmp_path):
 
 
 def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nvbench, three, tmp_path, monkeypatch):
-    """As on a machine without a library: what is whole is saved after a look that saw all but the last target."""
+    """A machine may lack a library: a complete record is saved after a look that saw all but the last target."""
     lacking = replace(scale.library, prepare=lambda arrays, size: __import__("no_such_library"))
     first = sys.modules[three[0]]
     first.ladder = replace(first.ladder, peers=(lacking,))

@@ -1,4 +1,4 @@
-"""What the references of several problems share: sums over neighbours."""
+"""The common part of the references of several problems: sums over neighbours."""
 
 from __future__ import annotations
 

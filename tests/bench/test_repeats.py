@@ -1,4 +1,4 @@
-"""How often each result of a rung appears, where such a record lies, and when it is refused."""
+"""The frequency of each result of a rung, the place of such a record, and the reasons to refuse it."""
 
 from __future__ import annotations
 

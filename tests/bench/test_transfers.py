@@ -1,4 +1,4 @@
-"""What moving arrays costs: which steps are measured, and where the record lies. A double of CuPy has its own clock."""
+"""The cost of moving arrays: the steps measured and the record's place. A double of CuPy has its own clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the built book share: one build for all of them, its address, and a browser."""
+"""Fixtures that the tests of the built book share: one build for all of them, its address, and a browser."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _LESS = """document.querySelectorAll("pre, math").forEach(one => {
 
 
 def findings(page: Page) -> list[str]:
-    """What axe finds on a page that is open: contrast in both themes, everything else once."""
+    """Return what axe finds on a page that is open: contrast in both themes, everything else once."""
     page.run(AXE + ";0")
     page.run(_LESS)
     found = []

@@ -22,7 +22,7 @@ OTHERS = ("light-speed", "profiling")
 
 
 def chapters_with_findings(*parts: str) -> list[str]:
-    """The chapters of the parts; by default all of which each has to have findings."""
+    """The chapters of the parts; by default every chapter that has to have findings."""
     listed = yaml.safe_load((paths.ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     wanted = parts or ("Techniques", "Worklogs", "Hopper", "Beyond")
     found = [Path(c["file"]).name for p in listed if p["caption"] in wanted for c in p["chapters"]]

@@ -20,7 +20,7 @@ Of = Callable[..., Timings]
 
 
 def _order(of: Of, ladder: str, *names: str) -> bool:
-    """Whether each kernel is faster than the next, beyond the spread of its samples."""
+    """Return whether each kernel is faster than the next, beyond the spread of its samples."""
     known = of(ladder)
     return all(known.compare(a, b) == "faster" for a, b in pairwise(names))
 
@@ -31,7 +31,7 @@ def _first_is_fastest_at(of: Of, k: int, a: str, b: str) -> bool:
 
 
 def _best_factors_differ(of: Of) -> bool:
-    """Whether the fastest number of outputs per thread differs between coarsened kernels, and between sizes of one."""
+    """Return whether the best number of outputs per thread differs between kernels, and between sizes of one."""
     best: dict[str, dict[object, tuple[float, object]]] = {}
     for ladder in ("coarse_stencil", "coarse_matmul", "coarse_histogram"):
         for point in of(ladder).reference.points:
@@ -51,7 +51,7 @@ def _below_full_clock(of: Of) -> bool:
 
 
 def _tensor_cores_as_accurate(of: Of) -> bool:
-    """Whether three products in TF32 take less time for a batch than each kernel and library in float32."""
+    """Return whether three products in TF32 take less time for a batch than each kernel and library in float32."""
     known = of("classifier")
     size = known.ladder.problem.headline[-1]
     points = [p for p in known.points if p.regime == "cold" and p.size == size and "TF32" not in p.name]
@@ -59,14 +59,14 @@ def _tensor_cores_as_accurate(of: Of) -> bool:
 
 
 def _eviction_pays_in_a_dirty_cache_alone(of: Of) -> bool:
-    """Whether a dirty L2 costs a reader time, and the rung that evicts first gains nothing in a clean one."""
+    """Return whether a dirty L2 costs a reader time, and the rung that evicts first gains nothing in a clean one."""
     size = {"n": 1 << 22}
     cost = of("read", "dirty").seconds("vectorised", size) / of("read").seconds("vectorised", size)
     return cost > 1.1 and abs(of("conv1d").ratio("evict_first", "smem_transposed") - 1) < 0.05
 
 
 def _bank_takes_a_cycle(of: Of) -> bool:
-    """Whether warps whose FMAs read two operands from one bank take twice as long as warps whose FMAs do not."""
+    """Return whether warps whose FMAs read two operands from one bank take twice as long as warps whose FMAs do not."""
     return 1.9 < of("fma").seconds("many_warps") / of("fma").seconds("many_chains") < 2.1
 
 
@@ -81,7 +81,7 @@ def _errors_of_winograd(of: Of) -> bool:
 
 
 def _waits_for_l1(of: Of) -> bool:
-    """Whether the naive product finds its sectors in L1, leaves DRAM idle, and is far faster with rows of 4097."""
+    """Return whether the naive product finds its sectors in L1, leaves DRAM idle, and is far faster with k = 4097."""
     counted = hardware_counters("matmul", gpu=gpu_slug(of("matmul").reference.gpu))
     even, odd = (counted.at("naive", {"m": 4096, "n": 4096, "k": k}) for k in (4096, 4097))
     in_l1 = even["load_sectors_hit_l1"] > 0.9 * even["load_sectors"] and even["dram_busy"] < 10
@@ -89,7 +89,7 @@ def _waits_for_l1(of: Of) -> bool:
 
 
 def _dram_delivers_two_sectors(of: Of) -> bool:
-    """Whether SMs ask for one sector per float of a copy with stride 16, and DRAM delivers two."""
+    """Return whether SMs ask for one sector per float of a copy with stride 16, and DRAM delivers two."""
     n = 1 << 24
     counted = hardware_counters("strided", gpu=gpu_slug(of("strided").reference.gpu))
     seen = counted.at("strided", {"n": n, "stride": 16})
@@ -97,7 +97,7 @@ def _dram_delivers_two_sectors(of: Of) -> bool:
 
 
 def _small_blocks_start_alike(of: Of) -> bool:
-    """Whether blocks of 32 threads start at the rate of blocks of 128."""
+    """Return whether blocks of 32 threads start at the rate of blocks of 128."""
     known, size = of("occupancy"), of("occupancy").ladder.problem.headline[0] | {"shared": 0}
     pace = [1 / threads / known.seconds("one_float", size | {"threads": threads}) for threads in (32, 128)]
     return abs(pace[0] / pace[1] - 1) < 0.05

@@ -1,4 +1,4 @@
-"""What pages tell search engines and other sites, with and without the address of the site; and the printed book."""
+"""Pages' data for search engines and other sites, with and without the address of the site; and the printed book."""
 
 from __future__ import annotations
 

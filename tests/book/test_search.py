@@ -28,7 +28,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def found(browser: Browser, address: str) -> dict[str, list[str]]:
-    """What the search finds for each query."""
+    """The pages that the search finds for each query."""
     page = browser.page()
     page.open(f"{address}/search.html")
     page.run("new Promise(done => { const wait = () => Search.hasIndex() ? done(1) : setTimeout(wait, 20); wait(); })")

@@ -25,7 +25,7 @@ QUANTITY = re.compile(rf"(?<![\w.])\d+(?:\.\d+)? (?:{MEASURED})(?![\w/])")
 
 
 def problems(sources: Sources) -> list[str]:
-    """What is wrong with the sources: claims that are untested, lost, shown nowhere, or that type a measurement."""
+    """The faults of the sources: claims that are untested, lost, shown nowhere, or that type a measurement."""
     found = []
     for source in sources.source:
         counts = Counter(claim.place for claim in source.claim)

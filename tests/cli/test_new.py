@@ -41,7 +41,7 @@ class Copy:
         )
 
     def new(self, *argv: str) -> str:
-        """What ``climb new`` prints. It must succeed."""
+        """Return what ``climb new`` prints. It must succeed."""
         done = self.run("-m", "climb", "new", *argv)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -68,25 +68,25 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 
 @pytest.fixture(scope="module")
 def rung(copy: Copy) -> str:
-    """What the command prints that puts a rung into the middle of saxpy."""
+    """The output of the command that puts a rung into the middle of saxpy."""
     return copy.new("rung", "saxpy/made_by_test", "--after", "float4")
 
 
 @pytest.fixture(scope="module")
 def exercise(copy: Copy) -> str:
-    """What the command prints that adds an exercise to a chapter that has some."""
+    """The output of the command that adds an exercise to a chapter that has some."""
     return copy.new("exercise", "float4/made_here")
 
 
 @pytest.fixture(scope="module")
 def chapter(copy: Copy) -> str:
-    """What the command prints that makes a chapter, followed by what the one for its ladder prints."""
+    """The output of the command that makes a chapter, followed by that of the command for its ladder."""
     return copy.new("chapter", "my-chapter", "--part", "Techniques") + copy.new("ladder", "my-chapter/twice")
 
 
 @pytest.mark.parametrize("made", ["made_by_test", "made_here", "my-chapter", "between", "copies_64"])
 def test_names_made_here_are_free_in_the_repository_and_in_the_recipes(made: str) -> None:
-    """Whoever follows a recipe of ARCHITECTURE.md, whose names stay free, may run these tests afterwards."""
+    """You may run these tests after following a recipe of ARCHITECTURE.md: the names in its recipes stay free."""
     assert f"/{made}" not in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     used = [path for folder in ("kernels", "book") for path in (ROOT / folder).rglob(f"*{made}*")]
     assert used == []

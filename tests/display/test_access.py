@@ -101,7 +101,7 @@ def random_access(seed: int) -> SimpleNamespace:
 
 
 def counted(one: SimpleNamespace) -> tuple[int, int]:
-    """What the cost model counts for an access: (achieved, ideal)."""
+    """The cost model's counts for an access: (achieved, ideal)."""
     space, action = one.kind.split()
     measure, modulus = (atomic_sectors, PERIOD) if action == "atomic" else (sectors, 32)
     if space == "shared":
@@ -113,7 +113,7 @@ def counted(one: SimpleNamespace) -> tuple[int, int]:
 
 
 def drawn(picture) -> tuple[int, int]:
-    """What a picture shows: the sectors or wavefronts that have a cell, and the number that "would do"."""
+    """The counts that a picture shows: sectors or wavefronts that have a cell, and the number that "would do"."""
     if isinstance(picture, GlobalPicture):
         return len(picture.sectors), picture.least
     return len({wavefront for wavefront, _ in picture.served}), picture.least

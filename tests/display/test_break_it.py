@@ -249,7 +249,7 @@ def test_html_says_what_the_plain_text_says(tiled) -> None:
 
 
 def test_source_with_all_deleted_and_inserted_lines_is_the_edited_one(tiled) -> None:
-    """What the page assembles: the lines of the listing by their numbers, with each edit's lines put in place."""
+    """The page assembles the edited source: the listing's lines by number, with each edit's lines put in place."""
     rung = load_ladder("transpose")["tiled"]
     listing = re.search(r'<pre class="rl-break-code highlight">(.*?)</pre>', tiled.html, re.DOTALL)[1]
     lines = {int(m[1]): m[2] for m in re.finditer(r"(?m)^<b> *(\d+)</b>(?:  (.*))?$", listing)}

@@ -1,4 +1,4 @@
-"""What a rung changes: which lines, which words, which names."""
+"""The changes of a rung: lines, words and names."""
 
 from __future__ import annotations
 

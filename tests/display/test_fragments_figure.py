@@ -18,7 +18,7 @@ C = A[:, :8]
 
 
 def boxes(figure, colour):
-    """How many boxes of a colour each matrix of the picture has."""
+    """The number of boxes of a colour in each matrix of the picture."""
     drawn = [one for one in figure.findobj(PolyCollection) if one.get_facecolor().size]
     return [len(one.get_paths()) for one in drawn if np.allclose(one.get_facecolor()[0], to_rgba(colour))]
 

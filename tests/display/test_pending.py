@@ -41,7 +41,7 @@ def with_ceilings(record):
 
 
 def bars(figure):
-    """How many bars of rungs a ladder figure has."""
+    """The number of bars of rungs in a ladder figure."""
     return sum(to_hex(bar.get_facecolor()) in (style.BEST, style.MUTED) for bar in figure.axes[0].patches)
 
 

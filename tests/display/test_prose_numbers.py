@@ -98,7 +98,7 @@ def test_notebook_executed_twice_has_the_same_outputs(executed):
 
 
 def test_prose_pastes_numbers_and_a_missing_one_fails_the_build(executed, tmp_path):
-    """A book of two pages, built with -W: one is whole, and one has a name that nobody said."""
+    """A book of two pages is built with -W: one is complete, and one uses a name that no cell has defined."""
     from nbformat.v4 import new_markdown_cell
 
     toc = "format: jb-book\nroot: whole\nchapters: [{file: missing}]\n"

@@ -206,7 +206,7 @@ def test_pieces_cover_each_slice_of_the_tiles_that_are_cut_once(edge):
 
 
 def test_blocks_load_the_slices_and_columns_of_their_pieces():
-    """What the emulator saw each block of the second kernel load is what the stepper's arithmetic gives it."""
+    """The emulator sees each block of the second kernel load exactly what the stepper's arithmetic gives that block."""
     rung = load_ladder("sgemm")["stream_k"]
     cut = shares(rung, CUT)
     assert (cut.whole, cut.rest, cut.workers, cut.portion, cut.slices) == (0, 2, 4, 8, 15)

@@ -1,4 +1,4 @@
-"""A rank by itself and in company: what it connects to, how long it waits, what it says to whoever watches."""
+"""A rank by itself and in company: its connections, how long it waits, and what it reports to the process watching."""
 
 from __future__ import annotations
 

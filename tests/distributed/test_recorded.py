@@ -25,7 +25,7 @@ def test_folder_can_be_shown(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", shared_ladder_names())
 def test_no_point_is_stale(name: str) -> None:
-    """What is pending is listed as a warning."""
+    """Pending points are listed as warnings."""
     ladder, record = load_shared_ladder(name), recorded.shared_record(name)
     for text in recorded.pending_points(ladder, record):
         warnings.warn(f"pending: {name} {text}", stacklevel=1)

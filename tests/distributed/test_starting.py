@@ -1,4 +1,4 @@
-"""How ranks are started and find each other, and what becomes of a run in which one dies or hangs."""
+"""The start of ranks: they find each other, and a run ends if one of them dies or hangs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TestEnvironment:
 class TestRendezvous:
     @staticmethod
     def together(whats: list[dict[str, Any]], ranks: int, patience: float = 5.0) -> list[Any]:
-        """What each rank of a meeting gets, an Unmatched if it is refused."""
+        """Return what each rank of a meeting gets, an Unmatched if it is refused."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

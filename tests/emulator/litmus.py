@@ -1,4 +1,4 @@
-"""What kernels of a few accesses have in common, and whether they race: for tests of the memory model."""
+"""Common code of kernels with a few accesses, and a check whether they race: for tests of the memory model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARAMETERS = "(unsigned* x, unsigned* y, unsigned* f, unsigned* g, unsigned* m, 
 
 
 def races(device: Device, name: str, grid: int, block: int, *args: object) -> bool:
-    """Whether a launch of a kernel with PARAMETERS has a race."""
+    """Return whether a launch of a kernel with PARAMETERS has a race."""
     words = [np.zeros(1, np.uint32) for _ in range(4)] + [np.zeros(8, np.uint32)]
     try:
         with checking(ALL_CHECKS):

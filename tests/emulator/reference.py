@@ -1,4 +1,4 @@
-"""What PTX instructions compute, one thread at a time, with Python integers and fractions, independently of NumPy."""
+"""The results of PTX instructions, one thread at a time, from Python integers and fractions, independent of NumPy."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def device(size: int = 1) -> Device:
 
 
 def races(interpreter: Device, program: Program, blocks: int = 1) -> bool:
-    """Whether the emulator reports a race. `blocks`: how many blocks, or clusters, execute the program."""
+    """Return whether the emulator reports a race. `blocks`: how many blocks, or clusters, execute the program."""
     everyone = program.warps * program.size
     code = np.zeros((everyone, MOST, 4), np.int32)
     counts = np.zeros((program.size, BARRIERS), np.int32)

@@ -1,4 +1,4 @@
-"""Who has read a word of shared memory: a write is a race unless it is ordered after every reader."""
+"""The readers of a word of shared memory: a write is a race unless it is ordered after every reader."""
 
 from __future__ import annotations
 

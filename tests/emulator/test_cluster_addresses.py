@@ -97,7 +97,7 @@ BARE, MASKED = "__cvta_generic_to_shared(at) >> 4", "(__cvta_generic_to_shared(a
 
 
 def _tile(source: str) -> tuple[np.ndarray, np.ndarray]:
-    """What a launch of two blocks computes, and what it should if the tiles are swizzled."""
+    """The result of a launch of two blocks, and the right result for swizzled tiles."""
     rng = np.random.default_rng(7)
     a, b = (rng.integers(-4, 5, size=shape).astype(np.float16) for shape in ((256, 64), (128, 64)))
     d = np.zeros((256, 128), np.float32)

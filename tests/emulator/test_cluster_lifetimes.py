@@ -94,7 +94,7 @@ def device():
 
 
 def stores(device: Device, how: int) -> list[int]:
-    """What the first block of each of two clusters finds in its shared memory."""
+    """The words that the first block of each of two clusters finds in its shared memory."""
     out = np.zeros(4, np.uint32)
     device.launch("stores", 4, 64, out, np.zeros(2, np.uint32), how)
     return out.tolist()

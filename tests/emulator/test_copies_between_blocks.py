@@ -1,4 +1,4 @@
-"""Asynchronous copies of which a flag tells another block: the wait comes first, then a fence, then the flag."""
+"""Asynchronous copies that a flag announces to another block: the wait comes first, then a fence, then the flag."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_misuse_of_the_heap_is_named(device: Device, what: int, error: type, say
 
 
 def test_a_block_of_no_bytes_has_an_address_and_no_room(device: Device) -> None:
-    """As on an H200, where malloc(0) returns no null pointer."""
+    """On an H200, too, malloc(0) does not return a null pointer."""
     with pytest.raises(OutOfBounds, match=r"write of 1 byte at .*, right after the end of the 0 bytes"):
         device.launch("fills", 1, 1, np.zeros(1, np.int32), np.int64(0))
 

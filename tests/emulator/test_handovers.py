@@ -1,4 +1,4 @@
-"""How one block hands data over to another: which fences, barriers and waits the memory model of PTX asks for."""
+"""Handovers of data from one block to another: the fences, barriers and waits that PTX's memory model asks for."""
 
 from __future__ import annotations
 

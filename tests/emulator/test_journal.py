@@ -1,4 +1,4 @@
-"""What a waiting loop remembers of memory: up to a number of places, beyond which it proves nothing."""
+"""A waiting loop's journal of memory: it remembers up to a number of places, beyond which it proves nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which accesses of two threads the memory model of PTX orders: litmus tests, resets of counters, warp operations.
+"""The accesses of two threads that PTX's memory model orders: litmus tests, resets of counters, warp operations.
 
 PTX ISA, "Memory Consistency Model"; Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory
 Consistency Model", ASPLOS 2019. The names of the litmus tests are those of Alglave et al., TOPLAS 36(2), 2014.

@@ -90,5 +90,5 @@ def test_a_store_to_a_parameter_is_refused() -> None:
     [({"a": np.int8(1)}, 1), ({"a": np.int8(1), "b": np.int16(2)}, 4), ({"a": np.float64(1), "b": np.int8(2)}, 16)],
 )
 def test_a_struct_is_as_long_as_its_alignment_asks_for(members: dict[str, np.generic], size: int) -> None:
-    """As `sizeof` in C: a struct of one byte is one byte long, and others end at a multiple of their widest member."""
+    """The size is `sizeof` in C: a struct of one byte has one byte; others end at a multiple of their widest member."""
     assert len(Struct(members).pack("s", {})) == size

@@ -1,4 +1,4 @@
-"""Loops that never end are named soon, and whoever waits lets the others go on, whatever the pattern of waiting."""
+"""Loops that never end are named soon, and a waiting thread lets the others go on, whatever the pattern of waiting."""
 
 from __future__ import annotations
 

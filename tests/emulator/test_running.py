@@ -90,7 +90,7 @@ def test_an_argument_that_does_not_fit_is_named(args, error, says) -> None:
 
 @pytest.mark.parametrize("kind", ["half", "Scale"])
 def test_a_number_is_no_half_and_no_struct(kind) -> None:
-    """As a whole number, 2.0 would be the half 1.2e-7."""
+    """Passed as an integer, 2.0 would be the half 1.2e-7."""
     source = "#include <cuda_fp16.h>\nstruct Scale { float x; };\n__global__ void k(KIND a, KIND* o) { o[0] = a; }"
     value, out = {"half": np.float16(2), "Scale": np.float32(2)}[kind], np.zeros(1, np.float32)
     with pytest.raises(TypeError, match=r"argument 0 is a number, but the parameter is a struct .* a Struct or bytes"):

@@ -38,7 +38,7 @@ def module(*instructions: str, target: str = "sm_90a") -> str:
 
 
 def refusal(text: str, folder: Path, target: str = "sm_90a") -> str:
-    """What ptxas has against a module; empty if it accepts it."""
+    """The errors that ptxas reports for a module; empty if it accepts the module."""
     file = folder / f"{abs(hash(text))}.ptx"
     file.write_text(text)
     command = [str(PTXAS), f"-arch={target}", "-O0", "-o", "/dev/null", str(file)]

@@ -221,7 +221,7 @@ def test_the_bits_above_the_start_address_are_14_to_31() -> None:
 
 @pytest.mark.parametrize(("swizzle", "repeats"), [(0, 1), (32, 2), (64, 4), (128, 8)])
 def test_a_start_is_misplaced_by_its_line_of_the_pattern(swizzle: int, repeats: int) -> None:
-    """The pattern of a swizzle repeats after so many lines of 128 bytes; without a swizzle there is none."""
+    """The pattern of a swizzle repeats after ``repeats`` lines of 128 bytes; without a swizzle there is none."""
     line, base = np.arange(17), np.arange(17)[::-1] % 8
     none = np.zeros(17, np.int64)
     found = descriptors.Descriptor(128 * line + 112, none, none, base, np.full(17, swizzle))

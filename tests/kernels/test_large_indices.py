@@ -64,7 +64,7 @@ def _check_the_end(rung: BoundRung) -> None:
 
 
 def _reads_a_texture(rung: BoundRung) -> bool:
-    """Whether the rung copies an input into a texture, which would touch all of it; a texture is smaller anyway."""
+    """Return whether the rung copies an input into a texture: that would touch all of it, and textures are smaller."""
     return any(isinstance(arg, Textured) for launch in rung.launches(SIZES[rung.ladder.name]) for arg in launch.args)
 
 

@@ -1,4 +1,4 @@
-"""What the book promises of the NVIDIA H200, held against the committed records.
+"""The book's promises about the NVIDIA H200, compared with the committed records.
 
 A promise is a ratio of two points of one record, or of the limit and a point.
 """

@@ -102,7 +102,7 @@ extern "C" __global__ void f(float* a) {
 def test_cupy_finds_the_headers_of_the_bindings_where_those_of_two_versions_are_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, major: int
 ) -> None:
-    """As in an environment with PyTorch, whose CUDA is newer than the book's."""
+    """An environment with PyTorch has two versions: PyTorch's CUDA is newer than the book's."""
     pathfinder = pytest.importorskip("cuda.pathfinder")
     layouts = {12: ("cuda_runtime/include", "cuda_cccl/include"), 13: ("cu13/include", "cu13/include/cccl")}
     for version, (runtime, cccl) in layouts.items():

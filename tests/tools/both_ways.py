@@ -23,7 +23,7 @@ PROCESSES, BATCHES = 3, 5
 
 @dataclass
 class Tally:
-    """How many launches took the results of workers, and how many refused them."""
+    """The number of launches that took the results of workers, and of those that refused them."""
 
     taken: int = 0
     refused: int = 0

@@ -258,7 +258,7 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **both)
 
     def requests(self) -> list[Request]:
-        """What the page has fetched since the last ``open``."""
+        """The requests of the page since the last ``open``."""
         sent = {e["params"]["requestId"]: e["params"]["request"]["url"]
                 for e in self.events if e["method"] == "Network.requestWillBeSent"}  # fmt: skip
         status = {e["params"]["requestId"]: e["params"]["response"]["status"]

@@ -46,7 +46,7 @@ class Corner:
     inputs: Callable[[Mapping[str, Any]], Inputs] | None = None
 
     def applies(self, rung: BoundRung) -> bool:
-        """Whether the corner reaches anything in the rung that its plain sizes do not."""
+        """Return whether the corner reaches anything in the rung that its plain sizes do not."""
         if rung.ladder.name != self.ladder or rung.rung.requires(self.size) is not None:
             return False
         whole = whole_source(rung.path)

@@ -1,4 +1,4 @@
-"""What a figure has drawn: its bars and dots."""
+"""The marks of a figure: its bars and dots."""
 
 from __future__ import annotations
 

@@ -27,6 +27,6 @@ class Scripts:
         self._context.eval("const said = (f, g) => (...i) => { const o = f(...i); return {...o, say: g(o)}; };")
 
     def call(self, function: str, inputs: list[Any]) -> list[Any]:
-        """What a JavaScript function returns for each list of arguments; ``{"error": ...}`` for a bad expression."""
+        """The result of a JavaScript function for each list of arguments; ``{"error": ...}`` for a bad expression."""
         answer: list[Any] = json.loads(self._context.get("call")(function, json.dumps(inputs)))
         return answer

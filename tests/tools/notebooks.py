@@ -251,7 +251,7 @@ def exercise_problems(nb: Notebook) -> list[str]:
 
 
 def excerpt_problems(nb: Notebook) -> list[str]:
-    """Excerpts of files are whole: their brackets match, and they do not end with a blank line or a pragma.
+    """The faults of excerpts of files: brackets must match, and the last line may not be blank or a pragma.
 
     A chapter gives line numbers, which become wrong when the file changes.
     """
@@ -291,7 +291,7 @@ def standalone_problems(nb: Notebook) -> list[str]:
 
 
 def standalone_lacks(nb: Notebook) -> list[str]:
-    """What the standalone cells of a chapter do not show yet: a kernel, its launch through CuPy, a timing by events."""
+    """The parts that a chapter's standalone cells lack: a kernel, its launch through CuPy, a timing by events."""
     source = "\n".join(cell.source for _, cell in _code(nb) if "standalone" in cell.metadata.get("tags", []))
     wanted = {
         "a kernel in a string": r"__global__",

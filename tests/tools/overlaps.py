@@ -26,7 +26,7 @@ MARGIN = 0.5
 
 
 def overlaps(figure: Figure) -> list[str]:
-    """What collides, in words; an empty list for a figure in which everything is clear."""
+    """The collisions, in words; an empty list for a figure in which everything is clear."""
     if figure.get_layout_engine() is not None:
         figure.get_layout_engine().execute(figure)
     renderer = FigureCanvasAgg(figure).get_renderer()
@@ -73,7 +73,7 @@ def _texts(figure: Figure) -> list[Text]:
 
 
 def _turn(text: Text, renderer: object) -> Affine2D:
-    """What makes a rotated text level, about its anchor."""
+    """The transform that turns a rotated text level, about its anchor."""
     if not text.get_rotation() % 90:
         return Affine2D()
     text.get_window_extent(renderer)  # places an annotation
@@ -127,7 +127,7 @@ def _outline(axes: Axes, patch: Patch) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _strikes(points: np.ndarray, box: Bbox) -> bool:
-    """Whether a polyline enters the box (Liang and Barsky's clipping, all segments at once)."""
+    """Return whether a polyline enters the box (Liang and Barsky's clipping, all segments at once)."""
     if len(points) < 2 or box.width <= 0 or box.height <= 0:
         return False
     start, step = points[:-1], np.diff(points, axis=0)

@@ -11,7 +11,7 @@ TO_COUNT: set[str] = set()
 #: Ladders with counted rungs that some tool of compute-sanitizer has not run to the end.
 TO_SANITIZE = {"unet"}
 
-#: Ladders of which a rung has changed since compute-sanitizer ran them.
+#: Ladders with a rung that has changed since compute-sanitizer ran them.
 TO_SANITIZE_AGAIN: set[str] = set()
 
 #: Ladders of which racecheck or synccheck of version 2025.3 report hazards between warps that wait at mbarriers or

@@ -1,4 +1,4 @@
-"""What the book's promises are made of: times, rates and shares of the limit, read from a record."""
+"""The figures behind the book's promises: times, rates and shares of the limit, read from a record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of(record: Record, name: str) -> float:
 
 
 def with_warps(record: Record, name: str, warps: int) -> float:
-    """The cold time of a rung with blocks of 128 threads and just so much shared memory that so many warps fit."""
+    """The cold time of a rung with blocks of 128 threads whose shared memory lets ``warps`` warps fit on an SM."""
     points = [p for p in record.points if p.name == name and p.regime == "cold" and p.size["threads"] == 128]
     (found,) = (p for p in points if occupancy_of(32, p.size["shared"], 128).warps == warps)
     return found.median_s
@@ -66,7 +66,7 @@ def histograms(record: Record) -> list[tuple[float, float, float]]:
 
 
 def against_cudnn(record: Record, shape: tuple[int, int, int]) -> float:
-    """How many times as fast as cuDNN in float32, in its better layout, the best rung is on a 3x3 layer of VGG-16."""
+    """The speed of the best rung on a 3x3 layer of VGG-16, relative to cuDNN in float32 in its better layout."""
     size = {**dict(zip(("n", "c_in", "c_out"), shape, strict=True)), "k": 3}
     times = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
     names = load_ladder(record.ladder).names
@@ -153,7 +153,7 @@ def classifier(record: Record, layer: int) -> tuple[float, float]:
 
 
 def layers(record: Record, peer: str) -> list[float]:
-    """How many times as fast as a peer the best rung is, for each layer of the U-Net, as often as that has it."""
+    """The speed of the best rung relative to a peer, for each layer of the U-Net, as often as the U-Net has it."""
     found: list[float] = []
     for size, count in UNET_COUNTS:
         points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}

@@ -38,7 +38,7 @@ EVERY = choose(4, thorough=1)
 DRAWN = choose(1, thorough=3)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
-#: Inputs, by ladder and name, of which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
+#: Inputs, by ladder and name, in which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
 #: an image or a volume they are multiplied by zeros, and 0 x NaN is NaN, as in the reference.
 REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "async_reduction", "reduction", "reduction_max")),
@@ -213,7 +213,7 @@ def test_source_compiles_for_every_architecture(rung: BoundRung) -> None:
 
 
 def _is_own(rung: BoundRung) -> bool:
-    """Whether the rung's file is in its ladder's folder, unlike the first rung of a ladder that continues another."""
+    """Return whether the rung's file is in its ladder's folder, unlike a first rung that continues another ladder."""
     return rung.path.parent == rung.ladder.folder
 
 

@@ -1,4 +1,4 @@
-"""Which rungs, ladders and faults each check of `tools.rung_checks` is for: in `make test`, and in `make test-all`."""
+"""The rungs, ladders and faults for each check of `tools.rung_checks`: in `make test`, and in `make test-all`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ CHILD = Path(__file__).with_name("standalone_child.py")
 
 
 def run_outside(chapters: Mapping[str, Sequence[Cell]], folder: Path) -> dict[str, tuple[str, str]]:
-    """What each chapter's script prints, and its error or "", with the recorded times put in; runs in `folder`."""
+    """Return what each chapter's script prints in `folder`, and its error or "", with the recorded times put in."""
     recorded = {(chapter, cell.chain): cell.median_ms for chapter, _, cell in events.recorded()}
     nan = float("nan")
     times = {

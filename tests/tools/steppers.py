@@ -24,7 +24,7 @@ def column(rung: str):
 
 
 def data_of(output: CellOutput) -> dict:
-    """What the script of a page reads."""
+    """The data that the script of a page reads."""
     found = re.search(r"data-stepper='([^']*)'", output.html)
     assert found is not None
     return json.loads(html.unescape(found[1]))

@@ -1,11 +1,11 @@
-"""How much `make test` runs, and how much `make test-all`, which CI runs, adds.
+"""The choice of tests that `make test` runs, and of those that `make test-all`, which CI runs, adds.
 
-`make test` has every kind of test, and every chapter. It leaves out what repeats a kind many times: machine code for
+`make test` has every kind of test, and every chapter. It leaves out repetitions of a kind: machine code for
 each architecture, more random sizes, more schedules. Mark such a test ``@pytest.mark.thorough``, such a parameter
 ``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` chooses
 among parameters.
 
-What repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
+A test that repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
 ``--in-turns``, which `make test-all` passes, a run has a quarter of those tests. Which quarter depends on what the
 repository contains, so a run can be repeated, and all of them have had their turn after a few changes. ``--thorough``
 alone runs every test.
@@ -57,7 +57,7 @@ def turn_of(root: Path) -> int:
 
 
 def has_its_turn(name: str) -> bool:
-    """Whether a test marked ``in_turn`` belongs to the part that this run has. Its name alone decides."""
+    """Return whether a test marked ``in_turn`` belongs to the part that this run has. Its name alone decides."""
     return turn is None or zlib.crc32(name.encode()) % TURNS == turn
 
 

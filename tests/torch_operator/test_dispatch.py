@@ -1,4 +1,4 @@
-"""Which convolutions the operator gives to the book's kernel: a rule that needs no PyTorch."""
+"""The convolutions that the operator gives to the book's kernel: a rule that needs no PyTorch."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def layer(i: int, o: int, length: int, k: int, batch: int = 1, grad: bool = Fals
 
 @pytest.fixture(autouse=True)
 def in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What PyTorch computes to compare with: in float32, not in TF32, which is cuDNN's default."""
+    """Let PyTorch compute the results to compare with in float32, not in TF32, which is cuDNN's default."""
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 

@@ -1,4 +1,4 @@
-"""What a GPU made of the kernels of public projects: results as NumPy's, and counts as the emulator's."""
+"""A GPU's runs of the kernels of public projects: results as NumPy's, and counts as the emulator's."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_a_constant_of_a_module_is_noticed_by_tests_of_every_file_before_any_fil
 
 
 def test_a_constant_is_noticed_by_tests_of_a_file_that_imports_the_module_and_calls_no_function(tmp_path: Path) -> None:
-    """As a test of the defaults of a dataclass does."""
+    """A test of the defaults of a dataclass is such a test."""
     mutant = next(python.mutants("climb/emulator/sums.py", "a = 1\n"))
     for name, text in (("a", "from climb.emulator.sums import a"), ("b", "import climb.emulator.memory")):
         (tmp_path / f"{name}.py").write_text(text)

@@ -226,7 +226,7 @@ def scratch(tmp_path: Path, monkeypatch) -> Path:
 
 
 def _is_running(process: int) -> bool:
-    """Whether a process runs: one that has ended may wait for its parent to look."""
+    """Return whether a process runs: one that has ended may wait for its parent to look."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""What mutants came to, and the survivors that have an entry: an entry is good for nothing that the run contradicts."""
+"""The outcomes of mutants, and the survivors with an entry: an entry that the run contradicts is worthless."""
 
 from __future__ import annotations
 

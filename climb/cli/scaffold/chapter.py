@@ -38,7 +38,7 @@ def new_chapter(name: str, part: str | None) -> None:
         findings = FIRST_FINDINGS * msgspec.toml.decode(finding, type=dict[str, tuple[Finding, ...]])[page]
     changes.make(paths.ROOT / "book" / f"{page}.ipynb", notebook.text(_cells(words, findings)))
     init = paths.KERNELS / chapter / "__init__.py"
-    changes.make(init, f'"""What the chapter ``book/{page}.ipynb`` runs."""\n')
+    changes.make(init, f'"""The code that the chapter ``book/{page}.ipynb`` runs."""\n')
     exercise.plan(changes, chapter, FIRST_EXERCISE)
     tests = paths.ROOT / "tests" / "kernels" / chapter / "test_chapter.py"
     changes.make(tests, templates.fill(templates.CHAPTER_TEST, **words))

@@ -16,7 +16,7 @@ from kernels.a_network.unet.peers import PEERS
 FLOAT = 4
 #: Channels of the first level, in the paper.
 WIDTH = 256
-#: Of a network that an emulator runs: the narrowest whose rows of weights are whole pieces of 16 bytes.
+#: The width for the emulator: the narrowest network whose rows of weights are multiples of 16 bytes.
 NARROW = 32
 #: Samples that the kernels' 32-bit offsets allow.
 MOST_SAMPLES = 1024
@@ -43,7 +43,7 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 
 def _tolerance(size: Size) -> float:
-    """As for one convolution (the ladder conv1d), with the sums of all layers one after the other.
+    """The tolerance for one convolution (the ladder conv1d), with the sums of all layers one after the other.
 
     A sum of n products rounds n times, by at most 2^-24 of a partial sum, and the errors add up like a random walk; a
     norm sets the scale anew after each layer, so that errors of earlier layers neither grow nor vanish.

@@ -113,7 +113,7 @@ class PerOperation:
 
 
 class Before:
-    """What a fused convolution reads, and does to it first: offsets in the activations; -1 where there is nothing."""
+    """The input of a fused convolution and what is done to it first: offsets in the activations, -1 for none."""
 
     def __init__(self, sums: int, channels: int, length: int) -> None:
         self.sums, self.channels, self.length = sums, channels, length
@@ -279,9 +279,9 @@ def activations(size: Size) -> Shapes:
 
 
 def _exchange_floats(net: Network, parts: int = GROUPS) -> int:
-    """Places of the values that blocks of a persistent kernel hand over: program.cuh adds them up in its order.
+    """The number of values that blocks of a persistent kernel exchange: program.cuh adds them up in its order.
 
-    A sum of a convolution is handed over in so many ``parts``.
+    A sum of a convolution is handed over in ``parts`` parts.
     """
     linears = sum(outputs for _, outputs in net.linears)
     first = net.blocks[0]
@@ -321,9 +321,9 @@ def whole_sums(size: Size) -> Shapes:
 
 
 def streamed(size: Size, kernel: str = "unet_streamed", rows: int = 3) -> tuple[Launch, ...]:
-    """All places are emptied, then one launch does everything; its threads and its ring grow with the width.
+    """One launch that empties all places, and one that does everything; its threads and ring grow with the width.
 
-    Behind the ring it keeps so many ``rows`` of 16 * width floats: its input and two stored tensors.
+    Behind the ring it keeps ``rows`` rows of 16 * width floats: its input and two stored tensors.
     """
     width = size["width"]
     quads = _exchange_floats(network(width), 1) // 4

@@ -175,7 +175,7 @@ class Network:
         return sum(tensor.size for tensor in self.tensors.values())
 
     def offset(self, name: str) -> int:
-        """Where a tensor starts in the flat array, in floats."""
+        """The offset of a tensor in the flat array, in floats."""
         return self.tensors[name].offset
 
     def split(self, flat: np.ndarray) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ problem = replace(
 
 
 def _sums(size: Size, cluster: int) -> int:
-    """How many sums the first launch writes: one a cluster."""
+    """The number of sums that the first launch writes: one for each cluster."""
     return max(1, ceil_div(size["n"], CHUNK * cluster))
 
 

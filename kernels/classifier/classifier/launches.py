@@ -26,7 +26,7 @@ def args(size: Size) -> tuple[Any, ...]:
 
 
 def extents_fit(size: Size) -> str | None:
-    """Why every rung refuses this size, or None."""
+    """Return why every rung refuses this size, or None."""
     if max(size["inputs"], size["outputs"]) > MAX_EXTENT:
         return f"inputs and outputs may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
     if size["batch"] > MAX_GRID_Y:
@@ -35,7 +35,7 @@ def extents_fit(size: Size) -> str | None:
 
 
 def atomics_fit(outputs_per_block: int) -> Callable[[Size], str | None]:
-    """Why the rungs with an atomic per product refuse a size, or None."""
+    """Return a check that says why the rungs with an atomic per product refuse a size, or None."""
 
     def requires(size: Size) -> str | None:
         products = size["inputs"] * size["outputs"] * size["batch"]
@@ -130,7 +130,7 @@ def split_k_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
 
 
 def split_k_fits(size: Size) -> str | None:
-    """Why ``split_k`` refuses this size, or None."""
+    """Return why ``split_k`` refuses this size, or None."""
     if _pieces(size) > MAX_GRID_Y:
         return f"its rows have more than {MAX_GRID_Y} pieces, the most blocks in y"
     return extents_fit(size)

@@ -1,4 +1,4 @@
-"""Which block for a row: ``climb search classifier`` on a GPU tries all candidates and keeps the fastest.
+"""The search for the block of a row: ``climb search classifier`` on a GPU tries all candidates, keeps the fastest.
 
 A row length stands for all rows from the next shorter one on; the longest stands for all longer rows.
 """
@@ -31,7 +31,7 @@ THREADS, UNROLL, MOST_THREADS = (64, 128, 192, 256, 320, 384, 448, 512, 1024), t
 
 
 def shapes(table: str, packs: int) -> Iterator[Shape]:
-    """The candidates of a table for rows of so many packs: no thread is without a pack."""
+    """The candidates of a table for rows of ``packs`` packs: every thread has at least one pack."""
     for threads, unroll in itertools.product(THREADS, UNROLL):
         warps = threads // WARP
         halves = warps & (warps - 1) == 0 or table != "no_bounds"

@@ -1,4 +1,4 @@
-"""Which block the tuned rungs take for a row: the tables of ``records/<gpu>/tuning/classifier.json``.
+"""The block that the tuned rungs take for a row: the tables of ``records/<gpu>/tuning/classifier.json``.
 
 ``SHAPES`` holds the tables; tests replace them, or ``SMS``, here.
 """
@@ -60,5 +60,5 @@ def packs_of(size: Size) -> int:
 
 
 def choose(table: str, packs: int) -> Shape:
-    """The shape for rows of so many packs: the first of the table that is meant for them."""
+    """The shape for rows of ``packs`` packs: the first of the table that is meant for them."""
     return next(shape for shape in SHAPES[table] if shape.packs is None or packs <= shape.packs)

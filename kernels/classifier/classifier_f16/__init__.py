@@ -70,7 +70,7 @@ problem = replace(
 
 
 def _fits(size: Size) -> str | None:
-    """Why the rung refuses a size, or None."""
+    """Return why the rung refuses a size, or None."""
     if size["inputs"] % 8 or not size["inputs"]:
         return "inputs must be a multiple of 8 and not zero, because rows of a tensor map are multiples of 16 bytes"
     if not size["outputs"] or not size["batch"]:

@@ -67,7 +67,7 @@ def mma(size: Size, parts: int = 2) -> tuple[Launch, ...]:
 
 
 def tensor_maps_fit(size: Size) -> str | None:
-    """Why the rungs with tensor maps refuse a size, or None."""
+    """Return why the rungs with tensor maps refuse a size, or None."""
     if size["inputs"] % 4 or not size["inputs"]:
         return "inputs must be a multiple of 4 and not zero, because rows of a tensor map are multiples of 16 bytes"
     if not size["outputs"] or not size["batch"]:

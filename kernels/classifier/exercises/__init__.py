@@ -43,7 +43,7 @@ SIZES = ({"inputs": 1, "outputs": 1}, {"inputs": 40, "outputs": 7}, {"inputs": 2
 
 
 def _tolerance(terms: int) -> float:
-    """As the ladder's: every addition rounds, and the errors add up like a random walk."""
+    """The ladder's tolerance: every addition rounds, and the errors add up like a random walk."""
     return 4 * 2.0**-24 * max(1.0, terms**0.5)
 
 

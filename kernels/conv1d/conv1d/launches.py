@@ -51,7 +51,7 @@ def args(size: Size) -> tuple[Any, ...]:
 
 
 def requires(size: Size) -> str | None:
-    """Why a rung refuses this size, or None."""
+    """Return why a rung refuses this size, or None."""
     if size["k"] % 2 == 0 or size["k"] > MAX_TAPS:
         return (
             f"k must be odd, so that there are as many outputs as inputs, and at most {MAX_TAPS}, "
@@ -154,7 +154,7 @@ def wide_filters(kernel: str, separate: bool) -> Callable[[Size], tuple[Launch, 
 
 
 def _four_rows(size: Size) -> bool:
-    """Whether a lane's four rows may be loaded as float4s: rows are whole, and every lane has four."""
+    """Return whether a lane's four rows may be loaded as float4s: a tile has complete rows, and each lane has four."""
     return size["l"] <= MAX_TILE and size["i"] % LANE_CHANNELS == 0
 
 

@@ -1,6 +1,6 @@
-"""Which block: ``climb search conv1d`` on a GPU looks for the fastest block of each tuned rung for every layer.
+"""The search for blocks: ``climb search conv1d`` on a GPU finds the fastest block of each tuned rung for every layer.
 
-To compile all candidates would take half an hour on sixteen cores, so a coordinate descent chooses which are tried.
+Compiling all candidates would take half an hour on sixteen cores, so a coordinate descent chooses which are tried.
 The tables of the rungs from ``tuned`` on are made here; that of ``channels`` is kept, because the ladder
 ``conv1d_channels`` records it.
 """
@@ -28,7 +28,7 @@ MIDDLE = (1, 8, 1, 2, 1, 0)
 
 
 def fits(rung: str, size: Size, block: Block) -> bool:
-    """Whether a rung can run with this block, and no thread or round of loads would be idle."""
+    """Return whether a rung can run with this block, and no thread or round of loads would be idle."""
     divides = size["o"] % (block.teams * block.outputs) == 0
     covers = block.covered < 2 * max(size["i"], WARP) and (block.covered >= size["i"] or size["i"] % block.covered == 0)
     biases = block.outputs * min(size["l"], MAX_TILE) <= WARP * block.warps
@@ -58,7 +58,7 @@ def candidates() -> list[Candidate]:
 
 
 def starts(among: Sequence[Candidate]) -> list[Candidate]:
-    """Where the search of each rung and layer begins: the candidate with the fewest values away from the middle."""
+    """The first candidate in the search of each rung and layer: the one with fewest values away from the middle."""
     chosen: dict[tuple[str, Shape], Candidate] = {}
     for one in among:
         key = (one.rung, shape_of(one.size))

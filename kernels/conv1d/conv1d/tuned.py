@@ -22,8 +22,8 @@ def launch(rung: str, size: Size, block: Block) -> Launch:
 def _launch(
     rung: str, size: Size, block: Block, more: tuple[int | str, ...], *, row_floats: int, shared_mem: int
 ) -> Launch:
-    """Rows are loaded as float4s where they are whole and ``row_floats``, the neighbouring floats of a lane, are a
-    multiple of four; ``more`` are template arguments after those of the block."""
+    """The launch of a rung. It loads float4s if tiles have complete rows and ``row_floats``, the neighbouring floats of
+    a lane, is a multiple of four; ``more`` are template arguments after those of the block."""
     wide = size["l"] <= MAX_TILE and row_floats % 4 == 0 and size["i"] % block.channels == 0
     shape = (size["l"], size["k"], 4 if wide else 1, filter_width(size))
     of_block = (block.teams, block.warps, block.outputs, block.groups, block.channels)

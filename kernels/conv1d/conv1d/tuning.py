@@ -1,4 +1,4 @@
-"""Which block each tuned rung takes for a layer: the tables of ``records/<gpu>/tuning/conv1d.json``, and rules beside.
+"""The block that each tuned rung takes for a layer: the tables of ``records/<gpu>/tuning/conv1d.json``, and rules.
 
 ``CHANNELS`` and ``BLOCKS`` hold the tables; tests replace them, or ``SMS``, here.
 """

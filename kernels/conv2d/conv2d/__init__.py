@@ -174,7 +174,7 @@ def _streamed(size: Size) -> tuple[Launch, ...]:
 
 
 def strip_height(size: Size) -> int:
-    """Rows of a strip in the rung prefetched: so many that all blocks run at once, and at least twice the filter's."""
+    """Rows of a strip in the rung prefetched: enough that all blocks run at once, and at least twice the filter's."""
     across = max(1, ceil_div(size["cols"], PREFETCH_THREADS * PREFETCH_OUT))
     strips = max(1, SMS * RESIDENT.get(size["k"], 8) // across)
     return max(ceil_div(size["rows"], strips), 2 * size["k"])

@@ -133,7 +133,7 @@ def _tiled(size: Size) -> tuple[Launch, ...]:
 
 @dataclass(frozen=True)
 class Tile:
-    """How much of the volume a block of the rungs with a row of outputs in registers works on.
+    """The part of the volume that a block works on in the rungs with a row of outputs in registers.
 
     ``across`` x ``down`` outputs of a plane; rows in shared memory begin ``lead`` floats before the first of them.
     """
@@ -158,7 +158,7 @@ class Tile:
         return FLOAT * self.k * ceil_div(self.k**2, QUAD) * QUAD
 
     def grid(self, n: int, planes: int) -> tuple[int, int, int]:
-        """Blocks of so many output planes that cover a cube."""
+        """The grid of blocks of ``planes`` output planes that covers a cube with edge ``n``."""
         return (max(1, ceil_div(n, self.across)), max(1, ceil_div(n, self.down)), max(1, ceil_div(n, planes)))
 
 
@@ -177,7 +177,7 @@ def _register_row(size: Size) -> tuple[Launch, ...]:
 
 
 def _streaming(kernel: str, planes_held: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks that stream through ``PLANES`` output planes, with so many input planes in shared memory."""
+    """Launches of blocks that stream through ``PLANES`` output planes; shared memory holds ``planes_held`` of input."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         tile = Tile(size["k"])
@@ -190,7 +190,7 @@ def _streaming(kernel: str, planes_held: int) -> Callable[[Size], tuple[Launch, 
 
 
 def _trimmed(size: Size) -> tuple[Launch, ...]:
-    """As many blocks in a column as run at once on ``SMS`` SMs, each of at least k planes.
+    """The launch with as many blocks in a column as run at once on ``SMS`` SMs, each of at least k planes.
 
     The last ``REST`` planes are blocks of their own: they run where an SM has room for one more.
     """
@@ -209,7 +209,7 @@ def _trimmed(size: Size) -> tuple[Launch, ...]:
 
 
 def _grouped(size: Size) -> tuple[Launch, ...]:
-    """As :func:`_trimmed`; the planes of a long block are whole steps of ``TOGETHER`` planes."""
+    """The launch of :func:`_trimmed`, with long blocks whose planes are a multiple of ``TOGETHER[k]``."""
     n, k = size["n"], size["k"]
     tile, width, step = Tile(k), _width(size), TOGETHER[k]
     x, y, _ = tile.grid(n, 1)
@@ -226,7 +226,7 @@ def _grouped(size: Size) -> tuple[Launch, ...]:
 
 
 def _karatsuba(size: Size) -> tuple[Launch, ...]:
-    """As :func:`_trimmed`, in pairs of output planes; what is left of a column is one more block."""
+    """The launch of :func:`_trimmed`, in pairs of output planes; the rest of a column is one more block."""
     n, k = size["n"], size["k"]
     tile, width = Tile(k), _width(size)
     x, y, _ = tile.grid(n, 1)

@@ -1,4 +1,4 @@
-"""How ``direct`` and ``split_k`` cut a layer: what a thread computes, how threads lie in a block, how many parts."""
+"""The cuts of a layer by ``direct`` and ``split_k``: a thread's work, the threads of a block, the number of parts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Cut:
         return FLOAT * STAGES * MAPS * (weights + plane)
 
     def reads_past(self, k: int) -> bool:
-        """Whether a thread reads its window's last three floats by four: the fourth may be one that no copy wrote."""
+        """Return whether a thread loads four floats for its window's last three; maybe no copy wrote the fourth."""
         return (self.wide + k - 1) % 4 == 3
 
     def tiles(self, size: Size) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What the ladders of the convolution layer share: the problem in any type, and the launches of its first rungs."""
+"""Common code of the ladders of the convolution layer: the problem in any type, the launches of its first rungs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def vgg() -> tuple[Size, ...]:
 
 
 def args(size: Size) -> tuple[Any, ...]:
-    """What every kernel of the ladder takes."""
+    """The arguments of every kernel of the ladder."""
     return ("input", "weights", "output", *(np.int32(size[key]) for key in ("n", "c_in", "c_out")))
 
 

@@ -1,4 +1,4 @@
-"""How ``winograd_2d`` cuts a layer: the block's output maps and tiles, and into how many parts the input maps go."""
+"""The cuts of a layer by ``winograd_2d``: output maps and tiles of a block, and the number of parts of input maps."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def choose_plane(size: Size) -> tuple[Plane, int]:
         return known
     beside, maps, _ = WIDE.grid(size, 1)
     parts = max(1, min(RESIDENT_BLOCKS // (beside * maps), size["c_in"] // FEWEST))
-    # Parts are whole stages: where those come out even, fewer parts do.
+    # A part has a whole number of stages; rounding that up can leave fewer parts.
     return WIDE, max(1, ceil_div(size["c_in"], maps_of_part(size, parts)))

@@ -25,7 +25,7 @@ START, WEIGHTS = 40, 2
 
 
 def fits(size: Size) -> str | None:
-    """Why the rung refuses a size, or None."""
+    """Return why the rung refuses a size, or None."""
     if size["n"] % 4:
         return "n must be a multiple of 4, because a row of pixels is a multiple of 16 bytes"
     return extents_fit(size)
@@ -33,7 +33,7 @@ def fits(size: Size) -> str | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """How the rung cuts a layer.
+    """The rung's cut of a layer.
 
     Tiles of ``strips`` times 8 x ``high`` pixels, which ``across`` blocks share.
     """

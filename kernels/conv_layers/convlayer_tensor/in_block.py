@@ -30,7 +30,7 @@ STORE, LAST_PASS, LAST_PART = 0.5, 1.5, 0.05
 
 @dataclass(frozen=True)
 class Cut:
-    """How the rung cuts a layer.
+    """The rung's cut of a layer.
 
     Tiles of 16 x 14 pixels, which ``across`` blocks share, and ``parts`` of the input maps of ``steps`` steps each.
     """

@@ -27,7 +27,7 @@ START, MEETING, ALONE = 0.5, 1.0, 1.2
 
 
 def requires(size: Size) -> str | None:
-    """Why both rungs refuse a size, or None."""
+    """Return why both rungs refuse a size, or None."""
     if size["k"] != 3:
         return "k must be 3, because the nine taps are unrolled"
     if size["n"] > MAX_N:
@@ -38,7 +38,7 @@ def requires(size: Size) -> str | None:
 
 
 def tensor_maps_fit(size: Size) -> str | None:
-    """Why the rung with tensor maps refuses a size, or None."""
+    """Return why the rung with tensor maps refuses a size, or None."""
     if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
         return "no extent may be zero, because a tensor map has at least one element"
     if size["c_in"] % 4:
@@ -49,7 +49,7 @@ def tensor_maps_fit(size: Size) -> str | None:
 
 
 def takes_whole_maps(size: Size) -> bool:
-    """Whether a copy has whole maps instead of boxes of them."""
+    """Return whether a copy has whole maps instead of boxes of them."""
     return size["n"] % 2 == 0 and size["n"] ** 2 <= WHOLE
 
 
@@ -66,7 +66,7 @@ def mma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the rungs of warpgroups cut a layer.
+    """The cut of a layer by the rungs of warpgroups.
 
     A warpgroup has tiles of 8 x ``high`` pixels; the input maps are split over the ``ranks`` of a cluster. ``across``
     blocks share the tiles. The two warpgroups of a block take a tile each, and a last one together, step by step.
@@ -152,7 +152,7 @@ CLUSTER_MEETING, CLUSTER_RANK, LAST_PASS, LAST_PART, LAST_SUM, ALONE_STEP = 24, 
 
 
 def extents_fit(size: Size) -> str | None:
-    """Why ``halves`` refuses a size, or None."""
+    """Return why ``halves`` refuses a size, or None."""
     if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
         return "no extent may be zero, because a block has at least one step"
     return requires(size)
@@ -160,7 +160,7 @@ def extents_fit(size: Size) -> str | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """How ``halves`` cuts a layer.
+    """The cut of a layer by ``halves``.
 
     A warpgroup has tiles of 8 x ``high`` pixels, which ``across`` blocks share. The input maps are split over the
     ``ranks`` of a cluster, or into ``parts``, which a last pass adds up.

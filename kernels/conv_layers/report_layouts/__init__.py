@@ -22,7 +22,7 @@ LARGEST = 20
 CLEAR_THREADS = 256
 #: Chunks with at least a warp and at most 1024 elements.
 SIDES = (7, 8, 14, 16, 28, 32)
-#: Static shared memory of a block, in bytes, of which the piece takes some, and what the weights may take of the rest.
+#: Bytes that the weights may take of a block's static shared memory; the piece takes part of the rest.
 MOST_WEIGHTS = 32 * 1024
 
 

@@ -24,7 +24,7 @@ RESIDENT = 132 * 6
 #: Steps between the two values of z that cycle_check compares, and how many a point has taken by then: the kernel's
 #: kBatch, and kFew and the batches of the first stage. (The end of its last stage saves no step.)
 CYCLE, CYCLE_AT = 12, 80
-#: Within so many steps the light points of the periodic data escape.
+#: The number of steps within which the light points of the periodic data escape.
 LIGHT_STEPS = 8
 #: Multiplications and additions of one step, including the test.
 FLOPS_PER_STEP = 8
@@ -176,7 +176,7 @@ def _launches(kernel: str, threads: int, points: int) -> Callable[[Size], tuple[
 
 
 def _resident(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
-    """As many blocks as run at once, each with points until there are no more."""
+    """The launch with as many blocks as run at once; each takes points until none are left."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         grid = (min(max(1, ceil_div(size["n"], THREADS)), RESIDENT),)

@@ -17,12 +17,12 @@ OF_TWO_STEPS = 7
 #: What a step adds to each chain, three times the kernel's kAdded: exact while the sums are below 2^24.
 ADDED = 3
 THREADS = 256
-#: Start values are whole numbers up to this.
+#: The largest start value; start values are integers.
 MOST = 255
 
 
 def _bits(start: int) -> np.uint32:
-    """What a thread that starts from a whole number writes."""
+    """The word that a thread writes if it starts from the integer ``start``."""
     steps = np.arange(1, STEPS + 1) * ADDED
     seen = np.concatenate([start + c + steps for c in range(CHAINS)])
     return np.bitwise_xor.reduce(seen.astype(np.float32).view(np.uint32))

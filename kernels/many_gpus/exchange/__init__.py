@@ -1,4 +1,4 @@
-"""What a message between two GPUs costs: every rank sends to the next, and receives from the one before."""
+"""The cost of a message between two GPUs: every rank sends to the next, and receives from the one before."""
 
 from __future__ import annotations
 

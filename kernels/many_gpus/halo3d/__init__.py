@@ -106,7 +106,7 @@ problem = SharedProblem(
 
 
 def size_is_taken(size: Size, ranks: int) -> str | None:
-    """Why the kernels do not take a size; None where they do."""
+    """Return why the kernels do not take a size, or None if they do."""
     if size["k"] not in EDGES:
         return f"k may be one of {', '.join(map(str, EDGES))}, because the loops over the weights are unrolled"
     if size["filters"] < 1:
@@ -127,13 +127,13 @@ def _filters_repeat(size: Size, ranks: int) -> str | None:
 
 
 def _blocks_are_long(size: Size, ranks: int) -> str | None:
-    """Where blocks are short already, the plan is that of two_streams."""
+    """Return why the rung refuses a size, or None: if blocks are short already, the plan is that of two_streams."""
     short = None if plans.has_long_blocks(size, ranks) else f"its blocks have at most {plans.SHORT} planes already"
     return size_is_taken(size, ranks) or short
 
 
 def _buffers(place: Place, size: Size) -> Arrays:
-    """What filters before the last write: two buffers in turn, like the source."""
+    """The buffers that filters before the last write: two in turn, laid out like the source."""
     cut = Cut(place, size)
     shape = ((cut.held + 2 * cut.reach, size["n"], size["n"]), "float32")
     return {f"buffer{i}": shape for i in range(min(2, size["filters"] - 1))}

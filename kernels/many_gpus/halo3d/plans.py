@@ -30,7 +30,7 @@ from kernels.conv3d.conv3d import QUAD, THREADS, TRIMMED_DOWN, Tile
 
 #: SMs of the GPU for which a slab is cut into blocks, an H200. Results do not depend on it.
 SMS = 132
-#: Planes of the short blocks at the end of a column, of a slab of at least so many planes and of a thinner one.
+#: Planes of the short blocks at the end of a column, in a slab of at least ``THICK`` planes and in a thinner one.
 REST, THICK = (4, 8), 384
 #: Planes at most of a block of the interior that leaves room for messages.
 SHORT = 32
@@ -100,7 +100,7 @@ def _halos(cut: Cut) -> list[range]:
 
 
 def messages(cut: Cut, array: str, own: str = "") -> tuple[Send | Receive, ...]:
-    """What a rank sends and receives so that every slab has its halo: from and to whoever owns the planes.
+    """The messages of a rank that give every slab its halo, to and from the ranks that own the planes.
 
     A slab may be thinner than the halo; its planes then go further than to the next rank. Two ranks' messages are in
     the order of the planes on both sides. ``own`` is the array that is sent from, if it is not ``array``; it has
@@ -166,7 +166,7 @@ def _kernel(
 
 
 def _buffer(cut: Cut, filter_: int, source: str = "source", target: str = "target") -> tuple[str, str]:
-    """What a filter reads and what it writes."""
+    """The names of the array that a filter reads and of the array that it writes."""
     last = cut.size["filters"] - 1
     read = source if filter_ == 0 else f"buffer{(filter_ - 1) % 2}"
     return read, target if filter_ == last else f"buffer{filter_ % 2}"
@@ -257,7 +257,7 @@ def overlap(place: Place, size: Size) -> Plan:
 
 
 def two_streams(place: Place, size: Size, most: int | None = None) -> Plan:
-    """As overlap, but the boundary does not wait for the interior: it is computed on the stream of the messages."""
+    """The plan overlap, with a boundary that does not wait for the interior: the stream of the messages computes it."""
     cut, steps = Cut(place, size), []
     interior, boundary = regions(cut)
     for filter_, source, target in _filters(cut):
@@ -270,12 +270,13 @@ def two_streams(place: Place, size: Size, most: int | None = None) -> Plan:
 
 
 def short_blocks(place: Place, size: Size) -> Plan:
-    """As two_streams. NCCL's kernel takes some SMs for a while; without them, shorter blocks have a shorter tail."""
+    """The plan two_streams with short blocks. NCCL's kernel takes some SMs for a while; without them, shorter blocks
+    have a shorter tail."""
     return two_streams(place, size, SHORT)
 
 
 def has_long_blocks(size: Size, ranks: int) -> bool:
-    """Whether the blocks of a slab have more planes than ``SHORT``."""
+    """Return whether the blocks of a slab have more planes than ``SHORT``."""
     return _column(size, size["planes"] // ranks)[0] > SHORT
 
 
@@ -303,7 +304,7 @@ def boundary_first(place: Place, size: Size) -> Plan:
 
 
 def _thin(cut: Cut) -> bool:
-    """Whether some rank's interior must travel too, because a slab is thinner than both halos that it gives."""
+    """Return whether some rank's interior must travel too, because a slab is thinner than both halos that it gives."""
     return any(Cut(place, cut.size).held < 2 * cut.radius for place in places(cut.place.ranks))
 
 
@@ -335,7 +336,7 @@ def _limited(launch: Launch, valid: range) -> Launch:
 
 
 def copy_engine(place: Place, size: Size) -> Plan:
-    """As two_streams, but the halos are fetched by the copy engine. Filters wait for each other."""
+    """The plan two_streams, with halos that the copy engine fetches. Filters wait for each other."""
     cut, steps = Cut(place, size), []
     interior, boundary = regions(cut)
     for filter_, source, target in _filters(cut):

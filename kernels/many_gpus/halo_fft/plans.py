@@ -32,7 +32,7 @@ def _spectra(size: Size) -> Compute:
 
 
 def _blocks(size: Size, outputs: int) -> tuple[np.int32, tuple[int, int, int]]:
-    """Output planes of a block, and the grid, of so many output planes."""
+    """Output planes of a block, and the grid, for a slab of ``outputs`` output planes."""
     cut = fft_conv3d.Cut.boxed(size, outputs)
     return np.int32(cut.planes), cut.grid
 

@@ -117,7 +117,7 @@ def _slices_share(inputs: Mapping[str, np.ndarray], place: Place, size: Size) ->
 
 
 def _slices(chunks: int) -> Callable[[Place, Size], Plan]:
-    """Partial sums of so many chunks of rows; each is reduced and scattered while the next is computed."""
+    """The plan with partial sums of ``chunks`` chunks of rows; each is reduced and scattered while the next runs."""
 
     def plan(place: Place, size: Size) -> Plan:
         m, n, k = size["m"], size["n"], len(place.share(size["k"]))

@@ -24,7 +24,7 @@ def _size(threads: int, shared: int, n: int = N) -> dict[str, int]:
 
 
 def demand(size: Size) -> str | None:
-    """Why a block of this size cannot be launched, or None."""
+    """Return why a block of this size cannot be launched, or None."""
     return refusal(size["threads"], size["shared"])
 
 

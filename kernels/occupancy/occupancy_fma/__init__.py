@@ -30,7 +30,7 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 
 def demand(size: Size) -> str | None:
-    """Why a block of this size cannot be launched, or None."""
+    """Return why a block of this size cannot be launched, or None."""
     return refusal(size["threads"], size["shared"])
 
 

@@ -78,7 +78,7 @@ def _requires(size: Size) -> str | None:
 
 
 def tile_work(size: Size) -> Work:
-    """What the tiles of a warp do: four transforms of each row or column of a pair, and the product of spectra.
+    """The work of the tiles of a warp: four transforms of each row or column of a pair, and the product of spectra.
 
     Two exchanges write and read each point of a pair; the spectrum is counted as read from global memory once.
     """

@@ -82,7 +82,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Cut:
-    """How a volume is cut into columns of tiles, and a column into ``planes`` output planes a block.
+    """The cut of a volume into columns of tiles, and of a column into blocks of ``planes`` output planes.
 
     The volume has ``depth`` output planes of n x n. A tile keeps ``kept`` rows and ``wide`` columns; tiles start
     ``lead`` columns before the first output.
@@ -205,7 +205,7 @@ def _boxes_require(size: Size) -> str | None:
 
 
 def spectra(size: Size, threads: int = THREADS) -> Launch:
-    """The launch that transforms the weights' planes, in blocks of so many threads."""
+    """The launch that transforms the weights' planes, in blocks of ``threads`` threads."""
     grid = (size["k"], OWNERS // threads)
     return Launch(f"fft_conv3d_spectra<{size['k']}>", grid, (threads,), ("weights", "spectra"))
 

@@ -41,7 +41,7 @@ class Product:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """What a kernel takes, in the order of BLAS: sizes, alpha, A, lda, B, ldb, beta, C, ldc."""
+        """The arguments of a kernel, in the order of BLAS: sizes, alpha, A, lda, B, ldb, beta, C, ldc."""
         m, n, k, lda, ldb, ldc = (np.int32(v) for v in (self.m, self.n, self.k, self.lda, self.ldb, self.ldc))
         return (m, n, k, np.float32(self.alpha), "A", lda, "B", ldb, np.float32(self.beta), "C", ldc)
 

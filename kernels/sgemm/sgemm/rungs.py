@@ -1,4 +1,4 @@
-"""How each rung computes a product: tiles, parts of k, launches, scratch."""
+"""The plan of each rung for a product: tiles, parts of k, launches, scratch."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def tiles(name: str, tile: Tile) -> Plan:
 
 @dataclass(frozen=True)
 class Shares:
-    """How tiles are shared out: ``whole`` of them to a block each, the rest, cut along k, to ``workers``."""
+    """The distribution of tiles: a block each for ``whole`` of them; the rest, cut along k, goes to ``workers``."""
 
     whole: int
     rest: int

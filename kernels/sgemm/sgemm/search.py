@@ -1,4 +1,4 @@
-"""Which tile: ``climb search sgemm`` on a GPU tries them all and keeps what it found.
+"""The search for tiles: ``climb search sgemm`` on a GPU tries them all and keeps what it found.
 
 Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung tuned runs
 with each tile that divides the product, is verified against a product in float64 and timed from a cold L2 by events.
@@ -68,7 +68,7 @@ def source_sha256() -> str:
 
 @dataclass(frozen=True)
 class Search:
-    """What a search found. A trial has ``size``, ``tile``, ``registers``, ``seconds`` and ``error``."""
+    """The result of a search. A trial has ``size``, ``tile``, ``registers``, ``seconds`` and ``error``."""
 
     gpu: str
     date: str

@@ -83,7 +83,7 @@ problem = Problem(
 
 
 def whole_pieces(size: Size) -> str | None:
-    """What the format and the kernels require of a size."""
+    """Return why the format or the kernels refuse a size, or None."""
     if size["m"] % ROWS or size["n"] % 8 or size["k"] % SLAB:
         return "m must be a multiple of 16, n of 8 and k of 64, the pieces that metadata and copies have"
     if max(size["m"], size["n"], size["k"]) > MAX_EXTENT or size["m"] > 64 * MAX_GRID_Y:

@@ -1,4 +1,4 @@
-"""How each rung of hgemm is launched."""
+"""The launches of each rung of hgemm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_GRID_Y = 65535
 HALF, FLOAT = 2, 4
 #: Steps of k in a tile: 128 bytes of halves, the widest swizzle.
 DEPTH = 64
-#: Halves in 16 bytes, of which the copy engine wants rows to be multiples.
+#: Halves in 16 bytes; the copy engine needs rows that are multiples of 16 bytes.
 PIECE = 8
 #: Columns of C that the copy engine stores at once: 128 bytes of floats.
 STORED = 32
@@ -25,7 +25,7 @@ Plan = Callable[[Size], tuple[Launch, ...]]
 
 
 def any_size(size: Size) -> str | None:
-    """What the rungs of mma.sync require of a size."""
+    """Return why the rungs of mma.sync refuse a size, or None."""
     if max(size["m"], size["n"], size["k"]) > MAX_EXTENT:
         return f"m, n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
     if size["m"] > 16 * MAX_GRID_Y:
@@ -34,7 +34,8 @@ def any_size(size: Size) -> str | None:
 
 
 def whole_pieces(size: Size) -> str | None:
-    """What rungs with tensor maps require: rows of A and B of whole 16-byte pieces, and something to multiply."""
+    """Return why rungs with tensor maps refuse a size, or None. They need something to multiply, and rows of A and B
+    of whole 16-byte pieces."""
     if min(size["m"], size["n"], size["k"]) < 1 or size["n"] % PIECE or size["k"] % PIECE:
         return "m must be at least 1, n and k multiples of 8: rows of a tensor map have a multiple of 16 bytes"
     return any_size(size)

@@ -1,4 +1,4 @@
-"""How each rung of tf32gemm is launched."""
+"""The launches of each rung of tf32gemm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernels.tensor_cores.hgemm.launches import MAX_EXTENT, MAX_GRID_Y, SMS, Pla
 FLOAT = 4
 #: Steps of k in a tile: 128 bytes of floats, the widest swizzle.
 DEPTH = 32
-#: Floats in 16 bytes, of which the copy engine wants rows to be multiples.
+#: Floats in 16 bytes; the copy engine needs rows that are multiples of 16 bytes.
 PIECE = 4
 CLUSTER = 2
 #: The type of tensor maps with which the copy engine rounds to TF32.
@@ -20,14 +20,15 @@ EDGE = 32
 
 
 def any_size(size: Size) -> str | None:
-    """What the rung of mma.sync requires of a size."""
+    """Return why the rung of mma.sync refuses a size, or None."""
     if max(size["m"], size["n"], size["k"]) > MAX_EXTENT:
         return f"m, n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
     return None
 
 
 def whole_pieces(size: Size) -> str | None:
-    """What rungs with tensor maps require: rows of A and B of whole 16-byte pieces, and something to multiply."""
+    """Return why rungs with tensor maps refuse a size, or None. They need something to multiply, and rows of A and B
+    of whole 16-byte pieces."""
     if min(size["m"], size["n"], size["k"]) < 1 or size["n"] % PIECE or size["k"] % PIECE:
         return "m must be at least 1, n and k multiples of 4: rows of a tensor map have a multiple of 16 bytes"
     if size["k"] > MAX_GRID_Y * EDGE:

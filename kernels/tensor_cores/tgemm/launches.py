@@ -1,4 +1,4 @@
-"""How each rung computes a product: scratch arrays and launches."""
+"""The plan of each rung for a product: scratch arrays and launches."""
 
 from __future__ import annotations
 
@@ -86,15 +86,15 @@ CLUSTER, BOX_COLUMNS = 2, 64
 FUSED_SHARED = FUSED_STAGES * (4 * FUSED_ROWS + 2 * 2 * FUSED_COLUMNS) * FUSED_DEPTH
 #: Of prepare.cuh: threads, rows of A and columns and rows of B for each block.
 PREPARE_THREADS, ROWS_A_BLOCK, COLUMNS, ROWS_OF_B_A_BLOCK = 256, 8, 128, 64
-#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other. So many must fit
-#: on the GPU: those of compute capability 9.0 have 114 SMs at least, but a MIG partition of one may have fewer than 64.
+#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other. All of these must
+#: fit on the GPU: GPUs of compute capability 9.0 have at least 114 SMs, but a MIG partition may have fewer than 64.
 SPLIT_ONCE_THREADS, ROWS_OF_SPLIT, MOST_WAITING = 512, 128, 64
 #: SMs of the GPU for which grids are chosen, an H200. Elsewhere they are right too, and may be slower.
 SMS = 132
 
 
 def _copied(product: Product) -> bool:
-    """Whether A's rows have to be copied to where a tensor map can begin."""
+    """Return whether A's rows have to be copied to where a tensor map can begin."""
     return product.width != 4 or product.k == 0
 
 

@@ -61,7 +61,7 @@ def _square(kernel: str, tile: int, block: tuple[int, ...]) -> Callable[[Size], 
 
 
 def _wide(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
-    """As :func:`_square`, with float4 if every row of A, B and C starts at a multiple of 16 bytes."""
+    """The launches of :func:`_square`, with float4 if every row of A, B and C starts at a multiple of 16 bytes."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         width = 4 if size["n"] % 4 == 0 and size["k"] % 4 == 0 else 1

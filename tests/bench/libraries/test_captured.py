@@ -1,4 +1,4 @@
-"""What PyTorch does as a CUDA graph, with a double of PyTorch that only remembers what a graph has captured."""
+"""PyTorch's work as a CUDA graph, with a double of PyTorch that only remembers what a graph has captured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.bench.libraries.captured import captured
 
 
 class Graph:
-    """What ``torch.cuda.graph`` has captured, to be replayed."""
+    """The work that ``torch.cuda.graph`` has captured, to be replayed."""
 
     def __init__(self):
         self.work = []

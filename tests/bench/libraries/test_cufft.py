@@ -17,7 +17,7 @@ THREADS = 64
 
 
 def spectrum(weights: np.ndarray, cut: Tiling) -> np.ndarray:
-    """What ``spectrum_of`` computes, in NumPy."""
+    """The result of ``spectrum_of``, in NumPy."""
     padded = np.zeros(cut.lengths)
     padded[tuple(slice(0, extent) for extent in weights.shape)] = weights[(slice(None, None, -1),) * weights.ndim]
     turned = np.roll(padded, tuple(-(extent // 2) for extent in weights.shape), tuple(range(weights.ndim)))

@@ -39,7 +39,7 @@ def _product(factors):
 
 @pytest.fixture
 def allowed(monkeypatch):
-    """Whether TF32 was allowed in each dense product."""
+    """A list that says for each dense product whether TF32 was allowed."""
     seen: list[bool] = []
     settings = types.SimpleNamespace(allow_tf32=None)
 

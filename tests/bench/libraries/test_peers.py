@@ -284,7 +284,7 @@ def test_a_description_without_its_library_is_a_missing_peer():
 
 def test_a_version_of_a_type_of_its_own_is_written_as_text():
     class Version(str):
-        """As PyTorch has one; msgspec, which writes parts of recordings, refuses it."""
+        """A string type like that of PyTorch's version; msgspec, which writes parts of recordings, refuses it."""
 
     assert type(describe("PyTorch", Version("2.11.0"), "add", "fp32")["version"]) is str
 

@@ -1,4 +1,4 @@
-"""What the chapter says of the real network from counts of narrow ones."""
+"""The chapter's claims about the real network, from counts of narrow ones."""
 
 from __future__ import annotations
 

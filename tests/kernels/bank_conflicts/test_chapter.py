@@ -87,7 +87,7 @@ def test_no_warp_of_the_vectorised_transpose_has_a_conflict() -> None:
 
 
 def run_square(rows: int, cols: int) -> int:
-    """How many elements the exhibit gets wrong."""
+    """The number of elements that the exhibit gets wrong."""
     matrix = np.random.default_rng(0).random((rows, cols), dtype=np.float32)
     turned = np.full((cols, rows), -1, np.float32)
     count_kernel(exhibit("square"), "transpose_square", (cols // 32, rows // 32), (32, 8), [matrix, turned])

@@ -58,7 +58,7 @@ def test_atomics_are_no_solution_of_the_quarters() -> None:
 
 
 def corner(weights: int, blocks: int, checks: tuple[str, ...] = ()) -> np.ndarray:
-    """The outputs of the published kernel on a layer of 1024 inputs and 256 outputs with just so many weights."""
+    """The outputs of the published kernel on a layer of 1024 inputs and 256 outputs with only ``weights`` weights."""
     output = np.zeros(256, np.int32)
     args = [np.arange(weights, dtype=np.int32), np.ones(1024, np.int32), output, np.int32(1024), np.int32(256)]
     count_kernel(exhibit("corner"), "class1", (blocks,), (1024,), args, checks=checks)

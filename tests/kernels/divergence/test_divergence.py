@@ -44,7 +44,7 @@ def predicated(label: str) -> bool:
 
 @cache
 def emulated(label: str) -> tuple[Counters, list[Any]]:
-    """What the emulator counts of a case, and its arguments afterwards."""
+    """The emulator's counts of a case, and the case's arguments afterwards."""
     case = CASES[label]
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
     return count_kernel(case.source, case.kernel, case.grid, case.block, args, options=("-std=c++17",)), args
@@ -63,7 +63,7 @@ def efficiency(label: str) -> float:
 
 
 def machine(label: str) -> SassCounts:
-    """What the case's machine code executes on a CPU. What it writes has to be what the PTX writes."""
+    """The counts of the case's machine code, executed on a CPU. It must write what the PTX writes."""
     case = CASES[label]
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
     found = run_sass(compiled(case), case.kernel, case.grid, case.block, args)
@@ -97,7 +97,7 @@ RUN = [label for label in CASES if ", " not in label or (label.startswith(CONTES
 
 
 def same_code(label: str) -> bool:
-    """Whether the case's machine code is that which was profiled. Another compiler's may be another."""
+    """Return whether the case's machine code is the one that was profiled. Another compiler's code may differ."""
     case = CASES[label]
     if hashlib.sha256(compiled(case).cubin).hexdigest() == PROFILE["cubins"][label]:
         return True

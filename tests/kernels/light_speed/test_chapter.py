@@ -51,7 +51,7 @@ def test_reversed_copys_skeleton_fails_at_sectors_per_request_alone():
 
 
 def test_a_reversed_warp_off_a_sectors_edge_touches_five_sectors():
-    """What the folded solution says of sizes that are no multiple of the 8 floats of a sector."""
+    """The folded solution says this of sizes that are not multiples of the 8 floats of a sector."""
     source, target = np.arange(5003, dtype=np.float32), np.zeros(5003, dtype=np.float32)
     for n, sectors in ((8 * 625, 4), (5003, 5)):
         counted = count_kernel(

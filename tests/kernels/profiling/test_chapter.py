@@ -9,7 +9,7 @@ from climb.bench.sections import limiter
 from climb.display.profile_table import launch_counts
 from kernels.profiling.exercises import in_flight
 
-#: The launches of which the chapter says what limits them.
+#: The launches whose limiter the chapter names.
 LAUNCHES = [
     ("conv1d_channels", "channels", {"i": 1024, "o": 1024, "l": 4, "k": 5, "channels": 16}, "latency"),
     ("stencil1d", "direct", {"n": 1 << 26, "radius": 1}, "L2"),

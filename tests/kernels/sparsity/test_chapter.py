@@ -1,4 +1,4 @@
-"""What the chapter sparsity says of its exhibits and of its numbers."""
+"""The claims of the chapter sparsity about its exhibits and its numbers."""
 
 from __future__ import annotations
 

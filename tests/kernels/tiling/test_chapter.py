@@ -14,7 +14,7 @@ LAST_BARRIER = "__syncthreads();  // all threads have read the tiles before they
 
 
 def _smooth(text: str, n: int = 512) -> np.ndarray:
-    """Which outputs of the smoothing filter are wrong."""
+    """The indices of the wrong outputs of the smoothing filter."""
     x = np.random.default_rng(0).random(n, dtype=np.float32)
     y = poisoned((n,), "float32")
     count_kernel(text, "smooth", (n // 128,), (128,), [x, y, np.int32(n)])
@@ -23,7 +23,7 @@ def _smooth(text: str, n: int = 512) -> np.ndarray:
 
 
 def _product(text: str, n: int) -> bool:
-    """Whether the tiled product of two square matrices is right."""
+    """Return whether the tiled product of two square matrices is right."""
     a, b = np.random.default_rng(0).random((2, n, n), dtype=np.float32)
     c = poisoned((n, n), "float32")
     count_kernel(text, "product", (-(-n // 16), -(-n // 16)), (16, 16), [a.copy(), b.copy(), c, np.int32(n)])
