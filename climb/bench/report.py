@@ -57,8 +57,7 @@ class Row:
     ``of_limit`` is a share of the problem's limit, ``of_own`` of the limit of the rung's own work, if it has some.
     ``slowed`` gives the SM clock in MHz of each peer, and of the best rung, that ran below 95 % of the highest.
     ``state`` is that of the whole record: fresh, stale, or pending if there is none. ``pending`` names the rungs that
-    the record has not measured yet; they have no part in the row's numbers. ``verdicts`` says of each peer whether the
-    times decide which of the two is faster; ``noisy`` names the peers, and the best rung, with a noise above 5 %.
+    the record has not measured yet; they have no part in the row's numbers. ``peers`` has the point of each peer.
     """
 
     ladder: str
@@ -71,8 +70,12 @@ class Row:
     limited_by: str = ""
     slowed: Mapping[str, int] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    noisy: frozenset[str] = frozenset()
+    peers: Mapping[str, Point] = field(default_factory=dict)
+
+    def undecided(self, peer: str) -> Verdict | None:
+        """Return how the times leave open whether the best rung or this peer is faster; None where they decide."""
+        told = verdict(self.best, self.peers[peer]) if self.best else None
+        return told if told in ("same", "ambiguous") else None
 
 
 #: Beyond this noise, times and ratios have two digits.
@@ -126,7 +129,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         absent += absent_peers(record, ladder)
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
     notes += [_PEERS] if any(row.against for row in rows) else []
-    notes += [_UNDECIDED] if any({"same", "ambiguous"} & set(row.verdicts.values()) for row in rows) else []
+    notes += [_UNDECIDED] if any(row.undecided(peer) for row in rows for peer in row.peers) else []
     notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     notes += [said] if (said := differing_note(found, folder or records.RECORDS / gpu)) else []
@@ -258,11 +261,7 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     peers = {p.name: p for p in shown((p for p in of_peers if p), ladder.problem.precision)}
     against = {name: point.median_s / best.median_s for name, point in peers.items()}
     slowed = {p.name: p.sm_clock_mhz or 0 for p in (best, *peers.values()) if p and record.slowed(p)}
-    row = Row(
-        ladder.name, size, best, against, None, state, slowed=slowed,
-        verdicts={name: verdict(best, point) for name, point in peers.items()},
-        noisy=frozenset(point.name for point in (best, *peers.values()) if point.noise > _NOISY),
-    )  # fmt: skip
+    row = Row(ladder.name, size, best, against, None, state, slowed=slowed, peers=peers)
     try:
         limit = roofline.limit(ladder.problem, size, record.ceilings)
     except roofline.MissingCeiling:
@@ -281,7 +280,7 @@ def cells_of(row: Row) -> list[str]:
     if row.best is None:
         return [row.ladder, size, *[""] * (len(HEAD) - 3), state]
     against = ", ".join(
-        f"{_times(ratio, bool(row.noisy & {name, row.best.name}))} x {name}{_remark(row, name)}"
+        f"{_times(ratio, _noisy(row.best) or _noisy(row.peers[name]))} x {name}{_remark(row, name)}"
         for name, ratio in row.against.items()
     )
     limit = "" if row.of_limit is None else percent_text(row.of_limit)
@@ -290,8 +289,12 @@ def cells_of(row: Row) -> list[str]:
     noise = f"{100 * row.best.noise:.2g} %"
     clock = f"{row.best.sm_clock_mhz} MHz" if row.best.sm_clock_mhz else ""
     clock += " (slowed)" if row.best.name in row.slowed else ""
-    time = time_text(row.best.median_s, 2 if row.best.name in row.noisy else 3)
+    time = time_text(row.best.median_s, 2 if _noisy(row.best) else 3)
     return [row.ladder, size, row.best.name, time, against, limit, row.limited_by, noise, clock, state]
+
+
+def _noisy(point: Point) -> bool:
+    return point.noise > _NOISY
 
 
 def _times(ratio: float, noisy: bool) -> str:
@@ -304,9 +307,8 @@ def _times(ratio: float, noisy: bool) -> str:
 def _remark(row: Row, peer: str) -> str:
     """Return the remark on a ratio: the clock of a peer that ran slower than the GPU can, and the verdict if the times
     do not decide which of the two is faster."""
-    clock, told = row.slowed.get(peer), row.verdicts.get(peer)
-    said = [f"at {clock} MHz"] if clock else []
-    said += [told] if told in ("same", "ambiguous") else []
+    clock, told = row.slowed.get(peer), row.undecided(peer)
+    said = ([f"at {clock} MHz"] if clock else []) + ([told] if told else [])
     return f" ({', '.join(said)})" if said else ""
 
 

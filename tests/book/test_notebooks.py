@@ -142,6 +142,8 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "a long cell": (_set("cells/3/source", "\n".join(["f()"] * 15)), "cell 3 has 15 lines"),
     "a long cell beside a kernel": (
         _set("cells/3/source", 's = """__global__\n\n"""\n' + "\n".join(["f()"] * 15)), "cell 3 has 15 lines"),
+    "a line of CUDA that is too wide": (
+        _set("cells/3/source", 's = """__device__ int f()\n' + "x" * 89 + '"""\nf()'), "cell 3: 89 columns of CUDA"),
     "no sentence before a cell": (lambda nb: nb.cells.pop(2), "cell 2 has no sentence before it"),
     "two figures": (_twice, "cell 3 has 2 figures"),
     "no alt text": (_set("cells/3/metadata/mystnb/image", {}), "cell 3: alt text"),

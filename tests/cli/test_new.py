@@ -20,8 +20,6 @@ from climb.toolchain import cache
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".*", "_build", "*.pyc.*")
 RUNG_TESTS = "tests/kernels/float4/test_rungs.py"
-#: As tests/kernels/test_style.py wants it.
-MOST_COLUMNS = 88
 
 
 class Copy:
@@ -243,7 +241,10 @@ def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str,
 def test_cuda_that_is_made_fits_into_88_columns(copy: Copy, exercise: str, chapter: str) -> None:
     made = [*copy.root.glob("kernels/my_chapter/*/*.cu"), *copy.root.glob("kernels/float4/exercises/made_here*.cu")]
     assert len(made) == 5
-    assert max(len(line) for path in made for line in path.read_text(encoding="utf-8").splitlines()) <= MOST_COLUMNS
+    assert (
+        max(len(line) for path in made for line in path.read_text(encoding="utf-8").splitlines())
+        <= notebooks.CUDA_COLUMNS
+    )
 
 
 # What is refused.

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from climb import ladder_names, limit, load_ladder, load_record
-from climb.bench.records import RECORDS, recorded
-
-FOLDERS = sorted(path.parent for path in RECORDS.glob("*/ceilings.json") if "-x" not in path.parent.name)
-
+from climb.bench.record_folders import folders
+from climb.bench.records import recorded
 
 #: Ladders with a point that passes its limit. The H100 ran two of them at 1995 MHz; its ceilings, of the same session,
 #: have the times of 1980 MHz. Why saxpy's `float2` is half a per cent faster than its limit is not known.
@@ -19,7 +17,7 @@ PASSING = {"nvidia-h100-80gb-hbm3": {"fma", "integer", "saxpy"}}
 MOST = 1.01
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
 def test_no_rung_passes_its_limit(folder: Path) -> None:
     """No cold point does, but for those in PASSING. The limit is that of its own work where it has some.
 

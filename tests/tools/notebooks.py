@@ -40,6 +40,8 @@ TAGS: dict[str, str] = {
 FIGURE_KEYS = {"image": {"alt", "width", "classes"}, "figure": {"name", "caption"}}
 #: The most lines of a code cell, not counting a kernel's source in a string.
 LINES = 14
+#: The most columns of a line of CUDA, in a file or in a string: what a page of the book shows beside its margins.
+CUDA_COLUMNS = 88
 #: Folders of the machine that executed the notebook, which no output may contain.
 MACHINE = re.compile(r"(?<![\w./])/(?:home|root|tmp|work|Users|private|var|opt)/\w")
 
@@ -184,6 +186,18 @@ def length_problems(nb: Notebook) -> list[str]:
     return found
 
 
+def cuda_problems(nb: Notebook) -> list[str]:
+    """Lines of CUDA in strings that do not fit a page of the book."""
+    return [
+        f"cell {number}: {len(line)} columns of CUDA: {line}"
+        for number, cell in _code(nb)
+        for node in _strings(cell.source)
+        if "__global__" in node.value or "__device__" in node.value
+        for line in node.value.splitlines()
+        if len(line) > CUDA_COLUMNS
+    ]
+
+
 def figure_problems(nb: Notebook) -> list[str]:
     """A cell has at most one figure, with a name, a caption and alt text, and the text refers to it."""
     found = []
@@ -303,7 +317,7 @@ def standalone_lacks(nb: Notebook) -> list[str]:
 
 RULES: tuple[Rule, ...] = (
     format_problems, execution_problems, tag_problems, first_cell_problems,
-    length_problems, figure_problems, prose_problems, said_problems, exercise_problems,
+    length_problems, cuda_problems, figure_problems, prose_problems, said_problems, exercise_problems,
     excerpt_problems, standalone_problems,
 )  # fmt: skip
 
@@ -321,11 +335,16 @@ def _text_of(output: Notebook) -> str:
 def _lines(source: str) -> int:
     """The number of lines of a cell that are not blank and not in a string that holds a kernel."""
     kernel: set[int] = set()
+    for node in _strings(source):
+        if "__global__" in node.value:
+            kernel.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return sum(bool(line.strip()) and n not in kernel for n, line in enumerate(source.splitlines(), 1))
+
+
+def _strings(source: str) -> Iterator[ast.Constant]:
+    """The strings of a cell; none where it is no Python."""
     try:
         tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$", "pass", source))
     except SyntaxError:
-        tree = ast.Module([], [])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "__global__" in node.value:
-            kernel.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return sum(bool(line.strip()) and n not in kernel for n, line in enumerate(source.splitlines(), 1))
+        return
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))

@@ -117,7 +117,8 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
 def publish(group: Group) -> None:
     """fence.mbarrier_init: publish the initialisations, also to threads that wait at a barrier of the cluster."""
     batch = group.batch
-    batch.asynchronous.published.fence(group.lanes, batch.cluster_barrier)
+    if batch.asynchronous.published is not None:  # something has been initialised
+        batch.asynchronous.published.fence(group.lanes, batch.cluster_barrier)
     memory_fence(group, "cluster", acquires=False)
 
 

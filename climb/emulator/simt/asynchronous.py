@@ -69,7 +69,7 @@ class Asynchronous:
         self.live: np.ndarray | None = None
         self.values: np.ndarray | None = None
         self.initialised: dict[int, Site] = {}
-        self.published = PublishedMbarriers()
+        self.published: PublishedMbarriers | None = None
         self.operations: list[Operation] = []
         self.polls = 0
         self.polling: np.ndarray | None = None
@@ -89,6 +89,7 @@ class Asynchronous:
         """Make room for mbarriers in `words` words."""
         if self.live is None:
             self.live, self.values = np.zeros(words, np.bool_), np.zeros(words, np.uint64)
+            self.published = PublishedMbarriers(words)
 
     def finish_at(self, words: Iterable[int]) -> bool:
         """Let the operations take effect that complete on any of these mbarriers; return whether there were any."""

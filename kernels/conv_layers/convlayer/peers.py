@@ -9,6 +9,7 @@ from climb.bench.libraries import cudnn, cudnn_graph
 from climb.bench.problem import Peer, Size
 
 Prepare = Callable[[dict[str, Any], Size], Callable[[], None]]
+Images = Callable[[dict[str, Any]], tuple[Any, Any, Any]]
 
 
 def _images(arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -24,9 +25,9 @@ def _layer(tf32: bool, channels_last: bool) -> Prepare:
     return prepare
 
 
-def _graph(tf32: bool) -> Prepare:
+def _graph(tf32: bool, images: Images) -> Prepare:
     def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        return cudnn_graph.convolution(*_images(arrays), (size["k"] // 2,) * 2, tf32=tf32)
+        return cudnn_graph.convolution(*images(arrays), (size["k"] // 2,) * 2, tf32=tf32)
 
     return prepare
 
@@ -44,10 +45,13 @@ def by_layout(precision: str, layout: str) -> Peer:
     )
 
 
-def by_plan(precision: str) -> Peer:
-    """The fastest of all plans of cuDNN's graph API, in either layout."""
+def by_plan(precision: str, images: Images = _images) -> Peer:
+    """The fastest of all plans of cuDNN's graph API in ``"fp32"`` or ``"TF32"``, in either layout.
+
+    ``images`` takes input, weights and output, with a batch, from the arrays of the problem.
+    """
     describe = cudnn_graph.cudnn_graph("convolution as a graph, every plan timed", precision)
-    return _peer(f"cuDNN {precision} best plan", _graph(precision == "TF32"), describe, precision)
+    return _peer(f"cuDNN {precision} best plan", _graph(precision == "TF32", images), describe, precision)
 
 
 PEERS = (

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from climb.bench.libraries import Prepared, cudnn, cudnn_graph
+from climb.bench.libraries import Prepared, cudnn
 from climb.bench.problem import Peer, Size
+from kernels.conv_layers.convlayer.peers import by_plan
 
 
 def _prepare(precision: str, channels_last: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
@@ -49,19 +50,8 @@ def by_layout(precision: str, layout: str) -> Peer:
     )
 
 
-def by_plan(precision: str) -> Peer:
-    """The fastest of all plans of cuDNN's graph API in ``"fp32"`` or ``"TF32"``, in either layout."""
-
-    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        images, halo = (arrays[name] for name in ("input", "weights", "output")), (size["k"] // 2,) * 2
-        return cudnn_graph.convolution(*images, halo, tf32=precision == "TF32")
-
-    return Peer(
-        f"cuDNN {precision} best plan",
-        prepare,
-        cudnn_graph.cudnn_graph("convolution as a graph, every plan timed", precision),
-        tolerance=(lambda size: 2.0**-10) if precision == "TF32" else None,
-    )
+def _images(arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
+    return arrays["input"], arrays["weights"], arrays["output"]
 
 
 PEERS = (
@@ -69,6 +59,6 @@ PEERS = (
     by_layout("fp32", "NHWC"),
     by_layout("TF32", "NHWC"),
     by_layout("fp16", "NHWC"),
-    by_plan("fp32"),
-    by_plan("TF32"),
+    by_plan("fp32", _images),
+    by_plan("TF32", _images),
 )
