@@ -164,6 +164,11 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "a solution that is open": (_set("cells/6/source", ":::{solution-start} ex-b\n:::"), "is not folded"),
     "an exercise without a label": (_set("cells/5/source", ":::{exercise-start}\n:::"), "without a label"),
     "a number shown twice": (_set("cells/3/source", "say(a=1)\ndraw()"), "cell 3 says numbers for the text"),
+    "a name in backticks for the text": (
+        _set("cells/1/outputs", [
+            new_output("display_data", {"text/plain": "`a`"}, metadata={"scrapbook": {"name": "x"}})]),
+        "would show the backtick of x"),
+    "a file that becomes a link": (_set("cells/2/source", "It is in README.md."), "README.md would become a link"),
     "half a loop": (_excerpt("4      for (;;) {\n5          f();"), "brackets do not close"),
     "a loop's end": (_excerpt("4      }\n5      {"), "did not open"),
     "a pragma of nothing": (_excerpt("4      f();\n5  #pragma unroll"), "ends with '#pragma unroll'"),

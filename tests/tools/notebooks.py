@@ -227,7 +227,8 @@ def figure_problems(nb: Notebook) -> list[str]:
 
 
 def prose_problems(nb: Notebook) -> list[str]:
-    """No measured number is typed by hand, in text, captions or alt text, and no value stands inside of `code`."""
+    """No measured number is typed by hand, in text, captions or alt text; no value stands inside of `code`, and no
+    file's name outside of it."""
     found = []
     for number, cell in enumerate(nb.cells):
         mystnb = cell.metadata.get("mystnb", {})
@@ -236,17 +237,26 @@ def prose_problems(nb: Notebook) -> list[str]:
         found += [f"cell {number}: typed by hand: {hit}" for text in said for hit in prose.typed_numbers(text)]
         quoted = (hit for text in said for hit in re.findall(r"`\{glue:\w*\}`\w+``", text))
         found += [f"cell {number}: shown as it is written, not as its value: {hit}" for hit in quoted]
+        hosts = (hit for text in said for hit in re.findall(r"(?<![\w`(/.-])\w+\.md\b(?!`)", text))
+        found += [f"cell {number}: {hit} would become a link to a host of that name" for hit in hosts]
     return found
 
 
 def said_problems(nb: Notebook) -> list[str]:
-    """The output of `say` and `number` is hidden in the book, where the numbers stand in the text."""
-    return [
+    """The output of `say` and `number` is hidden in the book, where the numbers stand in the text, as plain text."""
+    shown = [
         f"cell {number} says numbers for the text, which the book would show: tag it remove-cell, or split it"
         for number, cell in _code(nb)
         if re.search(r"(?m)^(?:say|number)\(", cell.source)
         and not {"remove-output", "remove-cell"} & set(cell.metadata.get("tags", []))
     ]
+    marked = [
+        f"cell {number}: the text would show the backtick of {output.metadata.scrapbook.name}"
+        for number, cell in _code(nb)
+        for output in cell.outputs
+        if "scrapbook" in output.get("metadata", {}) and "`" in "".join(map(str, output.data.values()))
+    ]
+    return shown + marked
 
 
 def exercise_problems(nb: Notebook) -> list[str]:
