@@ -2,18 +2,17 @@
 
 The emulator counts a kernel's requests. Only the hardware knows how its caches serve them (hits, bytes that reach DRAM,
 cycles in which a unit was busy). The command profiles each rung at each recorded size and at those of ``ALSO``, cold,
-and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter reads it with ``hardware_counters(ladder)``, which
-refuses the counts of a kernel that has changed since.
+and writes ``records/<gpu>/hardware/<ladder>.json``: of a rung with several launches, the counts of the longest. A
+chapter reads it with ``hardware_counters(ladder)``, which refuses the counts of a kernel that has changed since.
 """
 
 from __future__ import annotations
 
 import csv
 import datetime
-import itertools
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,13 +123,23 @@ class HardwareCounters:
 
     def at(self, rung: str, size: Size) -> dict[str, int | float]:
         """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
+        return self._point(rung, size).counts
+
+    def launches_at(self, rung: str, size: Size) -> tuple[tuple[str, int | float], ...]:
+        """The kernel and the nanoseconds of each launch of one rung at one size, in order; () in an older record.
+
+        Raises LookupError as :meth:`at` does.
+        """
+        return self._point(rung, size).launches
+
+    def _point(self, rung: str, size: Size) -> HardwarePoint:
         for point in self.points:
             if point.name == rung and point.size == dict(size):
                 if point.source_sha256 != self.ladder[rung].sha256(size):
                     raise LookupError(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
-                return point.counts
+                return point
         raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
@@ -155,26 +164,17 @@ def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | No
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
     """List the profiled cases, in order: every rung at every recorded size and at the sizes of ``ALSO``, or of
-    ``INSTEAD``.
-
-    A rung is left out at a size at which its last kernel is launched more than once.
-    """
+    ``INSTEAD``."""
     also = ALSO.get(ladder.name, ())
     for size in INSTEAD.get(ladder.name, (*ladder.problem.recorded, *also)):
         for rung in ladder:
-            if rung.rung.requires(size) is None and _kernel(rung, size) is not None:
+            if rung.rung.requires(size) is None:
                 yield rung, dict(size)
 
 
-def _kernel(rung: BoundRung, size: Size) -> str | None:
-    """Return the kernel that is profiled, the last one launched; None if earlier launches run the same kernel."""
-    *before, last = (launch.kernel.split("<")[0] for launch in rung.launches(size))
-    return None if last in before else last
-
-
-def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
-    """Count the launches of a rung that ncu profiles: those with a kernel name that begins with one of ``kernels``."""
-    return sum(launch.kernel.startswith(tuple(kernels)) for launch in rung.launches(size))
+def _kernels(rung: BoundRung, size: Size) -> list[str]:
+    """List the kernels of a rung's launches, in order, without template arguments."""
+    return [launch.kernel.split("<")[0] for launch in rung.launches(size)]
 
 
 def launch_all(ladder: Ladder) -> None:
@@ -195,23 +195,19 @@ def launch_all(ladder: Ladder) -> None:
 def profile(name: str) -> dict[str, Any]:
     """Run ``ncu`` on a child process that launches all cases of a ladder. Raises RuntimeError with ncu's output."""
     ladder = load_ladder(name)
-    kernels = sorted({str(_kernel(rung, size)) for rung, size in cases(ladder)})
+    wanted = [(rung, size, _kernels(rung, size)) for rung, size in cases(ladder)]
+    launched = [kernel for *_, kernels in wanted for kernel in kernels]
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
+               "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(sorted(set(launched)))})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
                sys.executable, "-m", "climb.bench.profiling", name]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
-    wanted = list(cases(ladder))
-    # The last kernel of one case may be an earlier kernel of another case, and is then profiled there too.
-    ends = list(itertools.accumulate(_profiled(rung, size, kernels) for rung, size in wanted))
-    if done.returncode or len(rows) != ends[-1]:
+    if done.returncode or len(rows) != len(launched):
         said = done.stdout[-2000:] + done.stderr[-2000:]
-        raise RuntimeError(f"ncu profiled {len(rows)} of {ends[-1]} launches:\n{said}")
-    points = [
-        {"name": rung.name, "size": size, "source_sha256": rung.sha256(size), "counts": rows[end - 1]}
-        for (rung, size), end in zip(wanted, ends, strict=True)
-    ]
+        raise RuntimeError(f"ncu profiled {len(rows)} of {len(launched)} launches:\n{said}")
+    counted = iter(rows)
+    points = [_recorded(rung, size, kernels, [next(counted) for _ in kernels]) for rung, size, kernels in wanted]
     return {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {name}",
@@ -221,6 +217,14 @@ def profile(name: str) -> dict[str, Any]:
         "metrics": {name: list(metric) for name, metric in METRICS.items()},
         "points": points,
     }
+
+
+def _recorded(rung: BoundRung, size: Size, kernels: list[str], rows: list[dict[str, float]]) -> dict[str, Any]:
+    """Make the record of one case from the counts of its launches."""
+    longest = max(rows, key=lambda counts: counts["nanoseconds"])
+    times = [[kernel, counts["nanoseconds"]] for kernel, counts in zip(kernels, rows, strict=True)]
+    hashed = rung.sha256(size)
+    return {"name": rung.name, "size": size, "source_sha256": hashed, "counts": longest, "launches": times}
 
 
 def parse(text: str) -> list[dict[str, float]]:

@@ -104,11 +104,3 @@ def test_the_emulator_counts_the_products_requests(name: str) -> None:
         for kind, short in (("global load", "load"), ("global store", "store")):
             total = counted.total(kind)
             assert total.sectors * hardware[f"{short}_requests"] == hardware[f"{short}_sectors"] * total.requests
-
-
-def test_the_last_of_a_rungs_profiled_launches_counts() -> None:
-    """At the smaller size the batched rung has a second pass; its first kernel is profiled too, for the larger size."""
-    ladder = load_ladder("classifier")
-    kernels = sorted({str(profiling._kernel(rung, size)) for rung, size in profiling.cases(ladder)})
-    found = [profiling._profiled(ladder["batched"], size, kernels) for size in ladder.problem.headline[:2]]
-    assert found == [1, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 from tiny_ladder import scale
@@ -79,27 +80,41 @@ def test_counters_under_a_rungs_old_name_are_those_of_the_rung(tmp_path, monkeyp
     assert found.at("double_buffered", size) == known.at("double_buffered", size)
 
 
-def _ncu(launches: int, status: int = 0):
-    """A double of the function that runs ncu in ``profiling``. It reports ``launches`` launches; the counts of each
-    are its number."""
+def _ncu(nanoseconds: list[int], status: int = 0):
+    """A double of the function that runs ncu in ``profiling``. It reports launches of these durations; the other
+    counts of each are its number."""
     metrics = [metric for metric, _ in profiling.METRICS.values()]
-    rows = [metrics, [""] * len(metrics), *([str(number)] * len(metrics) for number in range(launches))]
-    text = "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
+    duration, _ = profiling.METRICS["nanoseconds"]
+    rows = [[str(time if one == duration else number) for one in metrics] for number, time in enumerate(nanoseconds)]
+    page = [metrics, [""] * len(metrics), *rows]
+    text = "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in page)
     return lambda *_, **__: SimpleNamespace(returncode=status, stdout=text, stderr="ncu's words")
 
 
-def test_profile_takes_the_last_launch_of_each_case_and_refuses_another_number_of_launches(monkeypatch):
+def test_profile_takes_the_longest_launch_of_each_case_and_refuses_another_number_of_launches(monkeypatch):
     monkeypatch.setattr(profiling, "hardware", SimpleNamespace(commit=lambda: "c", device_block=lambda: {"name": "d"}))
-    doubled = replace(scale.plain, name="doubled", launches=lambda s: scale.twice.launches(s)[:1])
-    ladder = replace(scale.ladder, rungs=(scale.plain, scale.twice, doubled))  # it ends where `twice` begins
+    ladder = replace(scale.ladder, rungs=(scale.plain, scale.twice))
+    first, second = (launch.kernel for launch in scale.twice.launches({"n": 1024}))
     monkeypatch.setattr(profiling, "load_ladder", lambda name: ladder)
-    monkeypatch.setattr(profiling.subprocess, "run", _ncu(8))
+    monkeypatch.setattr(profiling.subprocess, "run", _ncu([9, 5, 7, 9, 8, 6]))
     points = profiling.profile("scale")["points"]
-    assert [(one["name"], one["size"]["n"], set(one["counts"].values())) for one in points] == [
-        ("plain", 1024, {0}), ("twice", 1024, {2}), ("doubled", 1024, {3}),
-        ("plain", 1023, {4}), ("twice", 1023, {6}), ("doubled", 1023, {7}),
+    assert [(one["name"], one["size"]["n"], one["counts"]["cycles"]) for one in points] == [
+        ("plain", 1024, 0), ("twice", 1024, 2), ("plain", 1023, 3), ("twice", 1023, 4),
     ]  # fmt: skip
-    for launches, status in ((7, 0), (9, 0), (8, 1)):
-        monkeypatch.setattr(profiling.subprocess, "run", _ncu(launches, status))
-        with pytest.raises(RuntimeError, match=rf"profiled {launches} of 8 launches:\n(.|\n)*ncu's words"):
+    assert points[1]["launches"] == [[first, 5], [second, 7]]
+    assert points[3]["counts"]["nanoseconds"] == 8
+    for launches, status in ((5, 0), (7, 0), (6, 1)):
+        monkeypatch.setattr(profiling.subprocess, "run", _ncu([1] * launches, status))
+        with pytest.raises(RuntimeError, match=rf"profiled {launches} of 6 launches:\n(.|\n)*ncu's words"):
             profiling.profile("scale")
+
+
+def test_the_launches_of_a_rung_are_read_back():
+    known = profiling.hardware_counters("matmul")
+    size = known.ladder.problem.headline[0]
+    point = known.points[0]
+    assert known.launches_at(point.name, point.size) == point.launches
+    timed = msgspec.structs.replace(point, launches=(("first", 5), ("second", 7)))
+    assert replace(known, points=(timed,)).launches_at(point.name, point.size) == (("first", 5), ("second", 7))
+    with pytest.raises(LookupError, match="no hardware counters of nothing"):
+        known.launches_at("nothing", size)

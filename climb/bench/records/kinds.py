@@ -18,12 +18,18 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class HardwarePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nsight Compute's counts for one rung at one size; ``counts`` by the names of the record's metrics."""
+    """Nsight Compute's counts for one rung at one size: those of its longest launch, by the names of the record's
+    metrics.
+
+    ``launches`` lists each launch's kernel and nanoseconds, in order. Records of before 2026-11-28 have no such list,
+    and the counts of the rung's last launch.
+    """
 
     name: str
     size: StoredSize
     source_sha256: str
     counts: dict[str, Count]
+    launches: tuple[tuple[str, Count], ...] = ()
 
 
 class HardwareRecord(Measured, frozen=True, kw_only=True):
