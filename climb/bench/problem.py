@@ -304,7 +304,8 @@ class Peer:
     function has an attribute ``chosen``, a dictionary with some of these keys, its values replace the description's: it
     says which algorithm or precision was chosen at this size. ``tolerance`` replaces the problem's where the precision
     is lower (TF32), and the record says so. ``requires`` returns a sentence for a size that the peer does not take; the
-    record then has no point for it. A peer that is not ``swept`` is recorded at the headline sizes alone.
+    record then has no point for it. A peer that is not ``swept`` is recorded at the headline sizes alone. A peer that
+    is ``isolated`` is measured in a process without other peers, because its library keeps what they make it choose.
     """
 
     name: str
@@ -313,3 +314,4 @@ class Peer:
     tolerance: Callable[[Size], float] | None = None
     requires: Callable[[Size], str | None] = _no_demand
     swept: bool = True
+    isolated: bool = False

@@ -59,11 +59,15 @@ class _Recording:
         if self.part:
             parts.begin(self.part, self.head, self.done)
 
-    def left(self) -> list[Target]:
-        """The targets still to measure. If earlier results were kept, one of their targets comes first, to be measured
-        again."""
+    def left(self, isolated: bool | None = None) -> list[Target]:
+        """The targets still to measure: all, or those of isolated peers, or those of the others. If earlier results
+        were kept, one of their targets comes first, to be measured again."""
         known = {one.target for one in self.done} | self.skipped.keys()
-        missing = [target for key, target in self.targets.items() if key not in known]
+        missing = [
+            target
+            for key, target in self.targets.items()
+            if key not in known and isolated in (None, self._is_isolated(target))
+        ]
         again = parts.anchor(self.done) if missing else None
         return [self.targets[again.target], *missing] if again else missing
 
@@ -94,6 +98,9 @@ class _Recording:
         elif self.left():
             kept = len({one.target for one in found[1]})
             _say(f"{self.part}: keeps {kept} of {len(self.targets)} targets; the same command continues")
+
+    def _is_isolated(self, target: Target) -> bool:
+        return target.kind == "peer" and any(peer.isolated for peer in self.ladder.peers if peer.name == target.name)
 
     def _is_fresh(self, one: parts.Finished) -> bool:
         """Return whether the points of a target fit today's ladder: its code, launches, work and regimes."""
@@ -147,13 +154,16 @@ def record_ladders(
     saving = _Saving(session, save)
     try:
         # A process that ends early leaves a ladder in ``failed``, so at most one further run per ladder follows.
-        for _ in range(_TRIES + len(recordings)):
-            going = [one for one in recordings if one.load_name not in failed and one.left()]
-            if not going:
+        # Isolated peers have a run of their own.
+        for _ in range(_TRIES + len(recordings) + any(one.left(isolated=True) for one in recordings)):
+            waiting = [one for one in recordings if one.load_name not in failed and one.left()]
+            if not waiting:
                 break
+            isolated = not any(one.left(isolated=False) for one in waiting)
+            going = [one for one in waiting if one.left(isolated)]
             before = set(failed)
             try:
-                device = _one_run(going, sampling, saving, keep=keep, ceilings=ceilings, failures=failures)
+                device = _one_run(going, isolated, sampling, saving, keep=keep, ceilings=ceilings, failures=failures)
             except MeasurementFailed as error:
                 if failures is None or parts_in is None:
                     raise
@@ -196,10 +206,11 @@ class _Saving:
 
 
 def _one_run(
-    recordings: Sequence[_Recording], sampling: Sampling, saving: _Saving, **options: Any
+    recordings: Sequence[_Recording], isolated: bool, sampling: Sampling, saving: _Saving, **options: Any
 ) -> Mapping[str, Any]:
-    """Measure the remaining targets of some ladders in a child process; return the device."""
-    targets = [target for one in recordings for target in one.left()]
+    """Measure the remaining targets of some ladders in a child process, either isolated peers or all others; return the
+    device."""
+    targets = [target for one in recordings for target in one.left(isolated)]
     started = parts.now()
     skipped: list[tuple[Target, str]] = []
     for one in recordings:

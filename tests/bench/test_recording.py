@@ -341,3 +341,19 @@ def test_a_target_that_was_measured_in_one_regime_is_known_by_its_only_point():
     point = made.point("library", "peer", {"n": 1024}, "cold")
     finished = parts.Finished("2026-11-23T03:00:00.000Z", (point,))
     assert finished.target == parts.target_key("peer", "library", {"n": 1024})
+
+
+def test_isolated_peers_are_measured_after_the_others_in_a_process_of_their_own(dies, three, tmp_path, monkeypatch):
+    last = sys.modules[three[1]]
+    last.ladder = replace(last.ladder, peers=(replace(scale.library, isolated=True),))
+    specs, run_child = [], measure.run_child
+    monkeypatch.setattr(
+        measure, "run_child", lambda spec, *rest: specs.append(json.loads(spec.read_text())) or run_child(spec, *rest)
+    )
+    dies(0)
+    plain, apart = record_ladders(three[:2], Sampling(), [tmp_path], parts_in=tmp_path)
+    together, alone = ([(one["ladder"], one["name"]) for one in spec["targets"]] for spec in specs)
+    assert len(together) == 2 * TARGETS - 2 and (three[0], "library") in together
+    assert alone == [(three[1], "vector"), (three[1], "library"), (three[1], "library")]
+    assert len(plain.points) == len(apart.points) == 2 * TARGETS and not plain.runs
+    assert [(run.points, run.again) for run in apart.runs] == [(8, None), (6, 1.0)]

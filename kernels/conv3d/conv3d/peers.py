@@ -55,13 +55,13 @@ PEERS = (
         tolerance=lambda size: 2.0**-18,
     ),
     # As a user's code has it: PyTorch's defaults, or with torch.backends.cudnn.benchmark. Both allow TF32. In a process
-    # that has searched for this convolution before, the default takes what the search found (see the chapter): it has
-    # to be measured in a process of its own.
+    # that has searched for this convolution before, the default takes what the search found (see the chapter).
     Peer(
         "nn.Conv3d",
         _module(benchmark=False),
         cudnn.cudnn("torch.nn.Conv3d, PyTorch's defaults", "TF32"),
         tolerance=lambda size: 2.0**-10,
+        isolated=True,
     ),
     Peer(
         "nn.Conv3d benchmark",
