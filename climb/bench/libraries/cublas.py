@@ -61,6 +61,23 @@ def matmul(a: Any, b: Any, out: Any, tf32: bool) -> Prepared:
     return fastest((with_setting(False, {"precision": "fp32", "choice": NO_TF32}), with_setting(True, {})))
 
 
+def product_in_doubles(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
+    """A peer's ``prepare`` for C = A B, float32 in and out, multiplied in float64: each call also converts A, B and
+    C."""
+    import torch
+
+    a, b, c = (torch.from_dlpack(arrays[name]) for name in ("A", "B", "C"))
+    wide_a, wide_b, wide_c = (torch.empty_like(matrix, dtype=torch.float64) for matrix in (a, b, c))
+
+    def enqueue() -> None:
+        wide_a.copy_(a)
+        wide_b.copy_(b)
+        torch.mm(wide_a, wide_b, out=wide_c)
+        c.copy_(wide_c)
+
+    return Prepared(enqueue)
+
+
 def product_of_halves(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
     """A peer's ``prepare`` for C = A B, float16 factors and a float32 result, by the algorithm that cuBLAS chooses."""
     import torch

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas
 from climb.bench.problem import Argument, Peer, Problem, Rung, Size
 from climb.bench.references import sum_of_magnitudes
 from climb.bench.work import Work
@@ -158,5 +159,12 @@ ladder = Ladder(
         _rung("small_tiles", "smaller tiles, no block waits for another"),
         _rung("few_rows", "nothing prepared; each warp splits what it multiplies"),
     ),
-    peers=tuple(_peer(peer) for peer in sgemm.peers),
+    peers=(
+        *(_peer(peer) for peer in sgemm.peers),
+        Peer(
+            "cuBLAS fp64",
+            cublas.product_in_doubles,
+            cublas.cublas("torch.mm of float64 copies, which each call makes", "fp64"),
+        ),
+    ),
 )
