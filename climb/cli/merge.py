@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Merge the files that pass. Returns 1 if a file was left out. Raises UsageError."""
     from climb.bench.merging import gpu_of, merge_records
     from climb.bench.records import RECORDS, RecordError
-    from climb.validation.merging import merge_clean, merge_counts
+    from climb.validation.merging import merge_clean, merge_counts, merge_profiles
 
     gpu = gpu_of(args.folder) if args.folder.is_dir() else ""
     if not gpu:
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     into = args.into or RECORDS / gpu
     left = False
     try:
-        for merge in (merge_records, merge_counts, merge_clean):
+        for merge in (merge_records, merge_counts, merge_clean, merge_profiles):
             for line in merge(args.folder, into):
                 print(line, flush=True)
                 left = left or "left out" in line

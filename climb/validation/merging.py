@@ -1,4 +1,4 @@
-"""Merge counts of Nsight Compute, and reports of compute-sanitizer, that were made elsewhere."""
+"""Merge counts and profiles of Nsight Compute, and reports of compute-sanitizer, that were made elsewhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from typing import Any
 
 import msgspec
 
-from climb.bench import records
+from climb.bench import hardware, records
 from climb.bench.records import RecordError
+from climb.bench.records.kinds import OccupancyRecord
 from climb.bench.registry import ladder_names
 from climb.validation.agreement import record_path
 from climb.validation.agreement.code import NONDETERMINISTIC
 from climb.validation.agreement.measuring import RUNS, dump, rung_steps
 from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.clean import code_of
-from climb.validation.schema import AgreementRecord, CleanRecord
+from climb.validation.schema import AgreementRecord, CleanRecord, DivergenceRecord
+
+#: The profiles of single chapters, by their files.
+PROFILES: dict[str, Any] = {"occupancy.json": OccupancyRecord, "divergence.json": DivergenceRecord}
 
 
 def merge_counts(source: Path, target: Path) -> Iterator[str]:
@@ -102,3 +106,20 @@ def merge_clean(source: Path, target: Path) -> Iterator[str]:
         yield f"sanitizer on {name}: " + (f"left out: {'; '.join(lacks)}" if lacks else "; ".join(found) or "clean")
     data = {**new, "ladders": [rows[name] for name in sorted(rows)]}
     records.save(at, json.loads(json.dumps(data)), CleanRecord)
+
+
+def merge_profiles(source: Path, target: Path) -> Iterator[str]:
+    """Merge the profiles of the chapters ``occupancy`` and ``divergence``; return a line for each that is there.
+
+    Raises RecordError for a file that is not such a profile.
+    """
+    for name, schema in PROFILES.items():
+        path = source / "profiles" / name
+        if not path.exists():
+            continue
+        data = msgspec.to_builtins(records.load(path, schema))
+        gpu = data["device"]["name"]
+        why = "" if hardware.gpu_slug(gpu) == target.name else f"; left out: it is of {gpu}"
+        if not why:
+            records.write_whole(target / "profiles" / name, path.read_text(encoding="utf-8"))
+        yield f"profiles/{name}: of {data['date']}{why}"

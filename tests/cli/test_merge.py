@@ -53,6 +53,23 @@ def test_what_is_kept_beside_records_is_taken_over_if_it_is_of_the_same_gpu(else
     assert "left out" not in one and "left out" in two
 
 
+def test_profiles_of_chapters_are_taken_over_if_they_are_of_the_same_gpu(elsewhere, capsys):
+    source, target = elsewhere
+    kept = records.RECORDS / "nvidia-h200" / "profiles"
+    texts = {name: (kept / name).read_text(encoding="utf-8") for name in ("occupancy.json", "divergence.json")}
+    (source / "profiles").mkdir()
+    (source / "profiles" / "occupancy.json").write_text(texts["occupancy.json"])
+    (source / "profiles" / "divergence.json").write_text(texts["divergence.json"].replace("NVIDIA H200", "NVIDIA H100"))
+    assert main(["merge", str(source), "--into", str(target)]) == 1  # something is left out
+    assert [path.name for path in (target / "profiles").iterdir()] == ["occupancy.json"]
+    assert (target / "profiles" / "occupancy.json").read_text() == texts["occupancy.json"]
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("profiles/")]
+    assert "left out" not in said[0] and "left out: it is of NVIDIA H100" in said[1]
+    (source / "profiles" / "occupancy.json").write_text('{"date": 1}')
+    assert main(["merge", str(source), "--into", str(target)]) == 2
+    assert "occupancy.json" in capsys.readouterr().err
+
+
 def test_folders_of_two_boards_are_taken_over_each_record_with_its_own_ceilings(tmp_path, monkeypatch):
     problem = dataclasses.replace(scale.problem, name="other")
     ladders = {"scale": scale.ladder, "other": dataclasses.replace(scale.ladder, problem=problem)}
