@@ -162,7 +162,7 @@ ladder = Ladder(
         ),
         Rung(
             "register_tile",
-            "4 x 8 outputs in registers, no tile",
+            "4 x 8 outputs in registers, no shared memory",
             _direct,
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS * 4),
