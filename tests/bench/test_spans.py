@@ -46,9 +46,11 @@ def test_each_launch_has_its_blocks_waits_and_barriers() -> None:
 @pytest.mark.thorough
 def test_a_launch_that_stays_marks_each_of_its_steps() -> None:
     """One warp of a block starts copies and leaves early; the first thread passes at least one barrier a step."""
-    measured = spans.run(load_ladder("unet")["streamed"], {"batch": 1, "width": 32}, emulated, lambda: None, runs=1)
+    measured = spans.run(
+        load_ladder("unet")["output_stationary"], {"batch": 1, "width": 32}, emulated, lambda: None, runs=1
+    )
     empties, stays = measured.launches
-    assert (empties.kernel, stays.kernel) == ("unet_empty", "unet_streamed")
+    assert (empties.kernel, stays.kernel) == ("unet_empty", "unet_output_stationary")
     assert 32 < len(stays.barriers) < probes.MARKS
     times = [stays.began, stays.went_on, *stays.barriers, stays.ended]
     assert stays.barriers == tuple(sorted(stays.barriers)) and max(times) == stays.ended

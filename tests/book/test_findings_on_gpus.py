@@ -142,7 +142,7 @@ SHOWN: dict[str, Callable[[Of], bool]] = {
     "A step that waits for the whole GPU costs least as a dependent launch, more by a value or a barrier in L2, and "
     "most as a launch of its own.": lambda of: _order(of, "chain", "dependent", "handed_over", "barrier", "stream"),
     "A persistent kernel that streams weights is faster than a graph of fused kernels, with one sample.":
-        lambda of: _order(of, "unet", "streamed", "graph"),
+        lambda of: _order(of, "unet", "output_stationary", "graph"),
     "Transforms of tiles that stay in an SM pass the limit of the sum, and cuFFT, from a few weights in a row on.":
         _transforms_pass_the_sum,
     "For a batch, tensor cores win even at the accuracy of float32.": _tensor_cores_as_accurate,

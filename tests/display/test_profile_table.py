@@ -12,7 +12,7 @@ from climb.display.stalls_figure import stalls_figure
 from climb.display.style import alt_text, svg
 
 TILED = ("matmul", "tiled", {"m": 2048, "n": 2048, "k": 2048})
-STREAM = ("stencil1d", "direct", {"n": 1 << 26, "radius": 1})
+STREAM = ("stencil1d", "untiled", {"n": 1 << 26, "radius": 1})
 BOTH = {"tiles": TILED, "stream": STREAM}
 COUNTS = dict.fromkeys((f"stalled_{reason}" for reason in REASONS), 0.0) | {"warp_cycles_per_instruction": 10.0}
 

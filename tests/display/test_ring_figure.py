@@ -10,7 +10,7 @@ from climb.display.ring_figure import Fill, fills
 
 def test_uses_of_slots_follow_each_other_and_overlap_between_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernels.async_copies.async_transpose.RINGS", 1)
-    rung, size = load_ladder("async_transpose")["pipelined"], {"rows": 64, "cols": 64 * 7}
+    rung, size = load_ladder("async_transpose")["persistent"], {"rows": 64, "cols": 64 * 7}
     found = fills(block_events(rung, size, kinds=("expect", "arrive", "passed")))
     assert [fill.slot for fill in found] == [0, 1, 2, 3, 0, 1, 2]
     assert all(fill.begun < fill.full for fill in found)

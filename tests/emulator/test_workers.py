@@ -160,8 +160,8 @@ def test_foreign_program_does_not_depend_on_workers(program: Program, compared: 
 
 #: Rungs whose blocks all wait for each other: in batches of a fifth of them, nobody ever comes.
 TOGETHER = {
-    ("chain", "barrier"), ("chain", "handed_over"), ("unet", "persistent"), ("unet", "streamed"),
-    ("unet", "in_registers"), ("unet_f16", "streamed"),
+    ("chain", "barrier"), ("chain", "handed_over"), ("unet", "persistent"), ("unet", "output_stationary"),
+    ("unet", "in_registers"), ("unet_f16", "output_stationary"),
 }  # fmt: skip
 
 

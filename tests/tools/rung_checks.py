@@ -52,10 +52,10 @@ REACHES_ALL = {
 REACHES_ALL_OF_ONE = {
     *(
         ("unet", rung, name)
-        for rung in ("persistent", "streamed", "in_registers")
+        for rung in ("persistent", "output_stationary", "in_registers")
         for name in ("sample", "observation")
     ),
-    *(("unet_f16", "streamed", name) for name in ("sample", "observation")),
+    *(("unet_f16", "output_stationary", name) for name in ("sample", "observation")),
 }
 
 

@@ -17,11 +17,11 @@ from climb.validation.sass_interpreter.warps import Program
 #: Rungs that the interpreter supports, besides those of divergence: their results are compared with the reference,
 #: their instructions with Nsight Compute's counts in the record of the agreement.
 READ = (
-    "copy unrolled", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
+    "copy unrolled", "saxpy four_scalars", "conv2d naive", "conv3d untiled", "matmul coalesced", "transpose padded",
     "stencil1d tiled",
 )  # fmt: skip
 #: The rungs of these with a BSYNC at which lanes of several branches wait.
-CONTESTED = ("conv3d direct",)
+CONTESTED = ("conv3d untiled",)
 
 
 def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> SassCounts:

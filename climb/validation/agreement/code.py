@@ -25,13 +25,13 @@ NONDETERMINISTIC = frozenset(
         ("classifier", "split_k_per_warp"),
         *(
             ("async_matmul", rung)
-            for rung in ("cp_async", "tma", "specialised", "multicast", "setmaxnreg", "persistent")
+            for rung in ("pipelined", "tma", "specialised", "multicast", "setmaxnreg", "persistent")
         ),
-        *(("async_transpose", rung) for rung in ("pipelined", "diagonal", "swizzled", "tma")),
+        *(("async_transpose", rung) for rung in ("persistent", "diagonal", "swizzled", "tma")),
         *(("conv3d_tiles", rung) for rung in ("grid_1d", "grid_3d")),
         ("hgemm", "small_tiles"),
         ("tgemm", "few_rows"),
-        *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
+        *(("sgemm", rung) for rung in ("pipelined", "prefetched", "tuned", "stream_k")),
     }
 )
 

@@ -140,9 +140,9 @@ ladder = Ladder(
             requires=_one_sample,
         ),
         HopperRung(
-            "streamed",
+            "output_stationary",
             "a block owns whole outputs, weights come in long runs",
-            launches.streamed,
+            launches.output_stationary,
             workspace=launches.whole_sums,
             requires=_one_sample_of_a_power_of_two,
         ),

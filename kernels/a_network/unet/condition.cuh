@@ -49,23 +49,23 @@ __device__ __forceinline__ void compute_film(Ring& ring, const Film& film,
 }
 
 // The vector that FiLM's layers take: two linear layers of the time step's embedding,
-// then the observation, activated. `room`: 5 * kWidth floats.
+// then the observation, activated. `scratch`: 5 * kWidth floats, first the embedding.
 template <int kWidth>
 __device__ __forceinline__ void prepare_condition(Ring& ring,
                                                   const Weight* parameters,
-                                                  float* exchange, float* room,
+                                                  float* exchange, float* scratch,
                                                   float observed)
 {
     constexpr int kWarps = kTeams * kWidth / 32;
     const Program& program = held<kWidth>().program;
-    float* hidden = room + kWidth;
+    float* hidden = scratch + kWidth;
     const int warp = threadIdx.x / 32;
     const float bias =
         warp < 2 ? as_float(parameters[program.step_bias[1] + blockIdx.x * 2 + warp])
                  : 0.0f;
     const Weight* weights = ring.wait<kWidth>();
     for (int row = warp; row < 8; row += kWarps) {
-        const float sum = dot<kWidth>(weights + row * kWidth, room);
+        const float sum = dot<kWidth>(weights + row * kWidth, scratch);
         if (threadIdx.x % 32 == 0) {
             hand_over(exchange + program.hidden + blockIdx.x * 8 + row,
                       sum + as_float(weights[8 * kWidth + row]));

@@ -1,5 +1,5 @@
-// One launch for the whole network, as in streamed.cuh; `Weight` is the type of its
-// parameters. What a thread has normalised stays in its registers.
+// One launch for the whole network, as in output_stationary.cuh; `Weight` is the type
+// of its parameters. What a thread has normalised stays in its registers.
 #pragma once
 #include "own_products.cuh"
 
@@ -204,10 +204,10 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
         copy_async<1>(reinterpret_cast<float*>(&held<kWidth>().program) + i,
                       reinterpret_cast<const float*>(&kWholeProgram<kWidth>) + i);
     }
-    float* room = input_of<kWidth>(0);
+    float* scratch = input_of<kWidth>(0);
     const int seen = thread + (thread < kWidth ? kTeams * kWidth : 0) - kWidth;
     const float observed = seen < kObservation ? observation[max(seen, 0)] : 0.0f;
-    if (thread < kWidth) room[thread] = embedding<kWidth>(timestep[0], thread);
+    if (thread < kWidth) scratch[thread] = embedding<kWidth>(timestep[0], thread);
     alignas(16) float value[8], kept[8];
     first_sums<kWidth>(parameters, sample, value, kept);
     wait_for_copies();
@@ -218,7 +218,7 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
     Norm norm = norm_of(program, 0, parameters);
     Ring ring = {0, 0};
     wait_for_launch_before();  // all places are empty
-    prepare_condition<kWidth>(ring, parameters, exchange, room, observed);
+    prepare_condition<kWidth>(ring, parameters, exchange, scratch, observed);
     compute_film<kWidth>(ring, program.first_film, exchange);
     Around around = ask_around(program.stage[0], exchange);
     Step step = steps<kWidth>()[0];

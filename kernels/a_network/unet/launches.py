@@ -25,8 +25,8 @@ KINDS = {"same": SAME, "down": DOWN, "up": UP}
 BLOCKS_A_CHANNEL = 0.5
 PERSISTENT_THREADS = 512
 PERSISTENT_BYTES = 16 * 4 * 2560 + 4 * 8192
-#: The streamed kernel: slots of its ring.
-STREAMED_SLOTS = 8
+#: Slots of the ring of output_stationary.
+OUTPUT_STATIONARY_SLOTS = 8
 
 
 class PerOperation:
@@ -316,11 +316,11 @@ def persistent(size: Size) -> tuple[Launch, ...]:
 
 
 def whole_sums(size: Size) -> Shapes:
-    """The places of the streamed kernel: one of each sum."""
+    """The places of output_stationary: one of each sum."""
     return {"exchange": ((_exchange_floats(network(size["width"]), 1),), "float32")}
 
 
-def streamed(size: Size, kernel: str = "unet_streamed", rows: int = 3) -> tuple[Launch, ...]:
+def output_stationary(size: Size, kernel: str = "unet_output_stationary", rows: int = 3) -> tuple[Launch, ...]:
     """One launch that empties all places, and one that does everything; its threads and ring grow with the width.
 
     Behind the ring it keeps ``rows`` rows of 16 * width floats: its input and two stored tensors.
@@ -328,7 +328,7 @@ def streamed(size: Size, kernel: str = "unet_streamed", rows: int = 3) -> tuple[
     width = size["width"]
     quads = _exchange_floats(network(width), 1) // 4
     args = ("sample", "timestep", "observation", "parameters", "noise", "exchange")
-    ring, inputs = STREAMED_SLOTS * (20 * width + 64), rows * 16 * width
+    ring, inputs = OUTPUT_STATIONARY_SLOTS * (20 * width + 64), rows * 16 * width
     launches = (
         Launch("unet_empty", (min(132, ceil_div(quads, 256)),), (256,), ("exchange", np.int32(quads))),
         Launch(
@@ -345,4 +345,4 @@ def streamed(size: Size, kernel: str = "unet_streamed", rows: int = 3) -> tuple[
 
 def in_registers(size: Size) -> tuple[Launch, ...]:
     """The same launches, of a kernel whose input stays in registers: it keeps the stored tensors alone."""
-    return streamed(size, "unet_in_registers", 2)
+    return output_stationary(size, "unet_in_registers", 2)

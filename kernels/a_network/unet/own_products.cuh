@@ -2,7 +2,7 @@
 // never leave its registers. A block makes at most 32 sums, and each thread has a part
 // of each.
 #pragma once
-#include "streamed.cuh"
+#include "output_stationary.cuh"
 
 constexpr int kMostSums = 32;  // of a block, in one convolution
 

@@ -42,7 +42,7 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         replace(
-            OF_FLOATS["streamed"].rung,
+            OF_FLOATS["output_stationary"].rung,
             idea="weights of two bytes, sums in float32",
         ),
     ),

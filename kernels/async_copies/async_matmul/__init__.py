@@ -84,9 +84,9 @@ def _maps(size: Size, tile: Tile, share: int = DEPTH) -> tuple[Any, ...]:
     )
 
 
-def _cp_async(size: Size) -> tuple[Launch, ...]:
+def _pipelined(size: Size) -> tuple[Launch, ...]:
     args = ("A", "B", "C", *_extents(size))
-    return (_launch("matmul_cp_async", SQUARE, SQUARE.grid(size), 0, args),)
+    return (_launch("matmul_pipelined", SQUARE, SQUARE.grid(size), 0, args),)
 
 
 def _launch(kernel: str, tile: Tile, grid: tuple[int, ...], more: int, args: tuple[Any, ...]) -> Launch:
@@ -115,7 +115,7 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         replace(matmul.ladder["double_buffered"].rung, source="../../tiling/matmul/07_double_buffered.cu"),
-        _rung("cp_async", "a ring of slices that asynchronous copies fill", _cp_async, capability="8.0"),
+        _rung("pipelined", "a ring of slices that asynchronous copies fill", _pipelined, capability="8.0"),
         _rung(
             "tma",
             "one thread starts two copies a slice for the block",

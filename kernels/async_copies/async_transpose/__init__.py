@@ -60,10 +60,10 @@ def _one_tile(name: str, idea: str, swizzle: int) -> Rung:
     return Rung(name, idea, launches, alignment=ALIGNED, requires=_requires, capability="9.0")
 
 
-def _ring(size: Size) -> tuple[Launch, ...]:
+def _persistent(size: Size) -> tuple[Launch, ...]:
     tiles = ceil_div(size["rows"], TILE) * ceil_div(size["cols"], TILE)
     args = (*_maps(size, 128), np.int32(size["rows"]), np.int32(size["cols"]))
-    kernel, shared = f"transpose_pipelined<{STAGES}>", STAGES * TILE_BYTES
+    kernel, shared = f"transpose_persistent<{STAGES}>", STAGES * TILE_BYTES
     return (Launch(kernel, (min(RINGS, tiles),), (THREADS + 32,), args, shared),)
 
 
@@ -81,9 +81,9 @@ ladder = Ladder(
         _one_tile("swizzled", "the copy engine swizzles it on the way", 128),
         _one_tile("diagonal", "lanes on diagonals, to which its swizzle fits", 128),
         Rung(
-            "pipelined",
+            "persistent",
             "blocks stay, and a warp of its own loads ahead",
-            _ring,
+            _persistent,
             alignment=ALIGNED,
             requires=_requires,
             capability="9.0",

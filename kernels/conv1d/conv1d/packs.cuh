@@ -18,12 +18,12 @@ __device__ Pack<4> load_once(const Pack<4>* from)
     return {four.x, four.y, four.z, four.w};
 }
 
-// Most warps of a block: as many as have room for their filters in 40 KB of shared
-// memory, and at most eight.
+// Most warps of a block: as many as keep their filters in 40 KB of shared memory, and at
+// most eight.
 constexpr int most_warps(int taps)
 {
     const int channels = 4;  // of a lane
-    const int room =
+    const int warps =
         (40 << 10) / (32 * channels * taps * static_cast<int>(sizeof(float)));
-    return room < 1 ? 1 : room > 8 ? 8 : room;
+    return warps < 1 ? 1 : warps > 8 ? 8 : warps;
 }

@@ -281,7 +281,7 @@ ladder = Ladder(
         ),
         Rung(
             "register_tile",
-            "4 x 8 outputs in registers, no tile",
+            "4 x 8 outputs in registers, no shared memory",
             _quads("register_tile", HIGH_ROWS, HIGH),
             alignment=QUAD_ALIGNED,
             requires=_requires(HIGH_ROWS * HIGH),

@@ -34,8 +34,8 @@ TRIMMED_DOWN, REST = 64, 8
 RESIDENT = {3: 3, 5: 3, 7: 3, 9: 3, 11: 2}
 #: Rows and planes of outputs of a block of split_taps, groups of its warps, and input planes of one step.
 SPLIT_DOWN, SPLIT_DEEP, SPLIT_GROUPS, SPLIT_TOGETHER = 16, 7, 3, 3
-#: Threads of a block of direct; each has QUAD outputs.
-DIRECT_BLOCK = (16, 16)
+#: Threads of a block of the rung untiled; each has QUAD outputs.
+UNTILED_BLOCK = (16, 16)
 #: The weights' edge: odd, so that they have a middle; the loops over it are unrolled.
 EDGES = (3, 5, 7, 9, 11)
 #: A cube of this edge is 256 GiB; below it rows times columns fits an int.
@@ -254,14 +254,14 @@ def _split_taps(size: Size) -> tuple[Launch, ...]:
     )
 
 
-def _direct(size: Size) -> tuple[Launch, ...]:
+def _untiled(size: Size) -> tuple[Launch, ...]:
     """A thread for every float4 of a plane; the weights of k = 3 by value."""
     n, k = size["n"], size["k"]
-    grid = (max(1, ceil_div(n, DIRECT_BLOCK[0] * QUAD)), max(1, ceil_div(n, DIRECT_BLOCK[1])), max(1, n))
+    grid = (max(1, ceil_div(n, UNTILED_BLOCK[0] * QUAD)), max(1, ceil_div(n, UNTILED_BLOCK[1])), max(1, n))
     if k == 3:
         few = ("source", ByValue("weights"), "target", np.int32(n))
-        return (Launch(f"conv3d_direct_few<{_width(size)}>", grid, DIRECT_BLOCK, few),)
-    return (Launch(f"conv3d_direct<{k}, {_width(size)}>", grid, DIRECT_BLOCK, _args(size)),)
+        return (Launch(f"conv3d_untiled_few<{_width(size)}>", grid, UNTILED_BLOCK, few),)
+    return (Launch(f"conv3d_untiled<{k}, {_width(size)}>", grid, UNTILED_BLOCK, _args(size)),)
 
 
 QUAD_ALIGNED = {"source": 16, "target": 16}
@@ -335,9 +335,9 @@ ladder = Ladder(
             swept=False,
         ),
         Rung(
-            "direct",
+            "untiled",
             "small volumes: straight from the caches",
-            _direct,
+            _untiled,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
             swept=False,

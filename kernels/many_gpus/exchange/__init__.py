@@ -87,7 +87,7 @@ def _nccl(place: Place, size: Size) -> Plan:
     return (Exchange("exchange", (Send(source, _after(place)), Receive(target, _before(place))), COMPUTE),)
 
 
-def _copy(place: Place, size: Size) -> Plan:
+def _copy_engine(place: Place, size: Size) -> Plan:
     """The copy engine fetches what the rank before has. That rank's data were complete before the run began."""
     source, target = _whole(size)
     return (Copy(target, source, rank=None if place.ranks == 1 else _before(place)),)
@@ -118,7 +118,7 @@ shared_ladder = SharedLadder(
     rungs=(
         SharedRung("nccl", "a send and a receive, from Python", _nccl, SOURCE),
         SharedRung("nccl_graph", "the same as a CUDA graph", _nccl, SOURCE, graph=True),
-        SharedRung("copy", "the copy engine fetches", _copy, SOURCE, shared=MAPPED),
+        SharedRung("copy_engine", "the copy engine fetches", _copy_engine, SOURCE, shared=MAPPED),
         SharedRung("peer_loads", "a kernel reads over the link", _loads, SOURCE, shared=MAPPED),
         SharedRung("peer_stores", "a kernel writes over the link", _stores, SOURCE, shared=MAPPED),
     ),

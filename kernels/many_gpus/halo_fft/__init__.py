@@ -66,7 +66,7 @@ shared_ladder = SharedLadder(
     rungs=(
         _rung("one_gpu", "the whole volume on one GPU", plans.exchange, alone=True),
         _rung("exchange", "exchange halos, then compute", plans.exchange),
-        _rung("two_streams", "the interior while halos travel", plans.two_streams),
+        _rung("two_streams", "the boundary beside the interior", plans.two_streams),
         _rung("graph", "all of it as one CUDA graph", plans.two_streams, graph=True),
         _rung("copy_engine", "halos by the copy engine", plans.copy_engine, graph=True, shared=("source",)),
         _rung("peer_loads", "boxes from the neighbours' memory", plans.peer_loads, graph=True, shared=("source",)),

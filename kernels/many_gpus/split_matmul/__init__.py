@@ -101,7 +101,7 @@ def _gather(place: Place, size: Size) -> Plan:
 # Along k: a rank has some columns of A and the same rows of B, and a part of every sum of C.
 
 
-def _slices_arrays(place: Place, size: Size) -> Arrays:
+def _split_k_arrays(place: Place, size: Size) -> Arrays:
     m, n, k = size["m"], size["n"], len(place.share(size["k"]))
     return {
         "A": ((m, k), "float32"),
@@ -111,12 +111,12 @@ def _slices_arrays(place: Place, size: Size) -> Arrays:
     }
 
 
-def _slices_share(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
+def _split_k_share(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
     own = place.share(size["k"])
     return {"A": np.ascontiguousarray(inputs["A"][:, own.start : own.stop]), "B": inputs["B"][own.start : own.stop]}
 
 
-def _slices(chunks: int) -> Callable[[Place, Size], Plan]:
+def _split_k(chunks: int) -> Callable[[Place, Size], Plan]:
     """The plan with partial sums of ``chunks`` chunks of rows; each is reduced and scattered while the next runs."""
 
     def plan(place: Place, size: Size) -> Plan:
@@ -136,7 +136,7 @@ def _slices(chunks: int) -> Callable[[Place, Size], Plan]:
     return plan
 
 
-def _slices_reference(chunks: int) -> Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]]:
+def _split_k_reference(chunks: int) -> Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]]:
     """A rank's rows of each chunk."""
 
     def reference(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
@@ -181,18 +181,18 @@ def _cut_along_k(name: str, idea: str, chunks: int, graph: bool = False) -> Shar
     return SharedRung(
         name,
         idea,
-        _slices(chunks),
+        _split_k(chunks),
         SOURCE,
         requires=_rows_divide(chunks),
         graph=graph,
-        arrays=_slices_arrays,
-        share=_slices_share,
+        arrays=_split_k_arrays,
+        share=_split_k_share,
         reference=_REFERENCES[chunks],
     )
 
 
 #: One function for each number of chunks, so that rungs with the same outputs share a reference.
-_REFERENCES = {chunks: _slices_reference(chunks) for chunks in (1, CHUNKS)}
+_REFERENCES = {chunks: _split_k_reference(chunks) for chunks in (1, CHUNKS)}
 
 shared_ladder = SharedLadder(
     problem,
@@ -209,7 +209,7 @@ shared_ladder = SharedLadder(
             arrays=_gather_arrays,
             share=_gather_share,
         ),
-        _cut_along_k("slices", "cut along k, then reduce and scatter", 1),
+        _cut_along_k("split_k", "cut along k, then reduce and scatter", 1),
         _cut_along_k("chunks", "reduce a chunk while the next is computed", CHUNKS),
         _cut_along_k("graph", "all of it as one CUDA graph", CHUNKS, graph=True),
     ),

@@ -106,7 +106,7 @@ ladder = Ladder(
         _rung("neighbours", "lanes that share a quad are neighbours", SQUARE),
         _rung("double_buffered", "the next tiles are loaded to registers meanwhile", SQUARE),
         _rung("pipelined", "asynchronous copies, three stages deep"),
-        _rung("read_ahead", "operands of the next step are read ahead"),
+        _rung("prefetched", "operands of the next step are read ahead"),
         _rung("tuned", "a searched tile, 16 x 8 sums a thread"),
         _rung("stream_k", "equal portions of work for all SMs, cut along k"),
     ),

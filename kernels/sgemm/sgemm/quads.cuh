@@ -1,22 +1,7 @@
-// What the rungs share: four neighbouring floats of a row, by one access of 16 bytes
-// (kWidth = 4) or float by float (kWidth = 1, for rows that do not start at multiples
-// of 16 bytes). `available` of them are inside the matrix: all or none if kWidth = 4.
+// The rungs' accesses to four neighbouring floats of a row: load_quad, and blend_quad to
+// write C. `available` of the four are inside the matrix: all or none if kWidth = 4.
 #pragma once
-
-template <int kWidth>
-__device__ float4 load_quad(const float* __restrict__ from, int available)
-{
-    if constexpr (kWidth == 4) {
-        return available > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
-    } else {
-        float4 quad = {};
-        if (available > 0) quad.x = from[0];
-        if (available > 1) quad.y = from[1];
-        if (available > 2) quad.z = from[2];
-        if (available > 3) quad.w = from[3];
-        return quad;
-    }
-}
+#include "../../common/load_quad.cuh"
 
 // alpha times the sums, plus beta times the old values. With beta = 0 nothing is read:
 // C may hold anything, even NaN.

@@ -148,7 +148,7 @@ def counted_slices(product: Product) -> int:
     return (tile.count(product) % (SMS * tile.blocks) + 1) * ceil_div(product.k, tile.depth)
 
 
-#: The tile of pipelined and read_ahead: that of the rungs before, in a ring of three stages of 16 steps of k.
+#: The tile of pipelined and prefetched: that of the rungs before, in a ring of three stages of 16 steps of k.
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 #: The tile that was the fastest at 4096 x 4096 x 4096 in the search, and one of as many elements that is less wide.
 BEST, SQUARER = Tile(64, 512, 16, 3, 2, 4, 4), Tile(128, 256, 16, 3, 2, 4, 8)
@@ -173,7 +173,7 @@ PLANS: dict[str, Plan] = {
     **{name: square_tiles(name) for name in ("square", "linearised", "offset", "padded", "warp_tile", "neighbours")},
     "double_buffered": square_tiles("double_buffered"),
     "pipelined": tiles("pipelined", SQUARE_RING),
-    "read_ahead": tiles("read_ahead", SQUARE_RING),
+    "prefetched": tiles("prefetched", SQUARE_RING),
     "tuned": lambda product: tiles("tuned", searched_tile(product))(product),
     "stream_k": STREAM,
 }

@@ -108,9 +108,9 @@ ladder = Ladder(
             requires=_requires,
         ),
         Rung(
-            "direct",
+            "untiled",
             "the window straight from global memory",
-            _launch("stencil1d_direct", WINDOW_THREADS, OUT),
+            _launch("stencil1d_untiled", WINDOW_THREADS, OUT),
             alignment=QUAD_ALIGNED,
             requires=_requires,
         ),

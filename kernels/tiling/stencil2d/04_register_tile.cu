@@ -1,6 +1,6 @@
-// Idea: leave the neighbours to the L1 cache: no tile, just float4 loads.
-// From the rung before: no shared memory, no barrier; 4 x kHigh outputs in registers
-// instead of a column.
+// Idea: a thread computes a tile of 4 x kHigh outputs, all in registers.
+// From the rung before: no shared memory, no barrier: float4 loads, and the neighbours
+// are left to the L1 cache; a tile of outputs instead of a column.
 // Requires: a block of kAcross x kDown threads; both arrays aligned to 16 bytes; kWidth
 // = 4 where cols is a multiple of 4, kWidth = 1 otherwise. kHigh is 8 up to radius 4
 // and 4 beyond, or the code would outgrow the instruction cache.

@@ -95,7 +95,7 @@ def _width(size: Size) -> int:
     return 4 if size["cols"] % 4 == 0 else 1
 
 
-def _direct(size: Size) -> tuple[Launch, ...]:
+def _register_tile(size: Size) -> tuple[Launch, ...]:
     grid = (max(1, ceil_div(size["cols"], TILE * OUT)), max(1, ceil_div(size["rows"], ROWS * _high(size))))
     return (Launch(f"stencil2d_register_tile<{size['radius']}, {_width(size)}>", grid, (TILE, ROWS), _args(size)),)
 
@@ -162,8 +162,8 @@ ladder = Ladder(
         ),
         Rung(
             "register_tile",
-            "4 x 8 outputs in registers, no tile",
-            _direct,
+            "4 x 8 outputs in registers, no shared memory",
+            _register_tile,
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS * 4),
         ),

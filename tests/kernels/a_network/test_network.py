@@ -14,7 +14,7 @@ from kernels.a_network.unet.network import mish, network, reference
 from kernels.conv1d.conv1d.problem import UNET_COUNTS
 
 #: Rungs whose launches are one graph and may start early.
-EARLY = ("dependent", "persistent", "streamed", "in_registers")
+EARLY = ("dependent", "persistent", "output_stationary", "in_registers")
 
 
 def test_convolutions_are_those_of_the_ladder_conv1d_and_four_that_change_the_length() -> None:
@@ -61,7 +61,14 @@ def test_mish_is_right_where_exp_overflows() -> None:
 
 @pytest.mark.parametrize(
     ("rung", "launches"),
-    [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2), ("streamed", 2), ("in_registers", 2)],
+    [
+        ("per_operation", 131),
+        ("fused", 32),
+        ("dependent", 32),
+        ("persistent", 2),
+        ("output_stationary", 2),
+        ("in_registers", 2),
+    ],
 )
 def test_launches_of_the_whole_network(rung: str, launches: int) -> None:
     found = ladder[rung].launches(unet(1))
@@ -74,8 +81,8 @@ def test_widths_and_batches_that_no_rung_takes_are_refused() -> None:
     assert ladder["fused"].rung.requires({"batch": 1, "width": 48}) == "width is a multiple of 32, up to 256"
     assert ladder["fused"].rung.requires({"batch": 2000, "width": 32}) == "batch is at most 1024"
     assert ladder["persistent"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
-    assert ladder["streamed"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
-    assert ladder["streamed"].rung.requires({"batch": 1, "width": 96}) == "width is a power of two"
+    assert ladder["output_stationary"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+    assert ladder["output_stationary"].rung.requires({"batch": 1, "width": 96}) == "width is a power of two"
 
 
 def test_pytorch_computes_the_same() -> None:

@@ -15,9 +15,9 @@ SIZES = {
     for name, most in (("unet", 3), ("unet_f16", 1))
 }
 #: Fused rungs have twenty kernels to translate; blocks of the last two wait for each other in thirty stages.
-SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed", "in_registers")} | {
-    ("unet_f16", "streamed")
-}
+SLOW = {
+    ("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "output_stationary", "in_registers")
+} | {("unet_f16", "output_stationary")}
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
@@ -30,11 +30,13 @@ PLANTED = [
     ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
     ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),
-    ("unet", "streamed", "consumers_sync<kWidth>();  // all warps have stored", "// all warps have stored", Race),
-    ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", BarrierMisuse),
-    ("unet", "streamed", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
-    ("unet_f16", "streamed", "bits = words[j / 2] >> 16 * (j % 2)", "bits = words[j / 2]", WrongResult),
-    ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
+    ("unet", "output_stationary", "consumers_sync<kWidth>();  // all warps have stored",
+     "// all warps have stored", Race),
+    ("unet", "output_stationary", "if (again) mbarrier_wait", "if (false) mbarrier_wait", BarrierMisuse),
+    ("unet", "output_stationary", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
+    ("unet_f16", "output_stationary", "bits = words[j / 2] >> 16 * (j % 2)", "bits = words[j / 2]", WrongResult),
+    ("unet", "output_stationary", "hand_over(exchange + c.sums",
+     "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
     ("unet", "in_registers", "which == 0 ? s % 2 : 2", "which == 0 ? 0 : 2", Race),
     ("unet", "in_registers", "halo.before[i] = second ? taken : 0.0f", "halo.before[i] = taken", WrongResult),
 ]  # fmt: skip

@@ -55,8 +55,8 @@ PLANTED = [
     ("async_transpose", "tma", "    fence_proxy_async();\n", "", MissingProxyFence),
     ("async_transpose", "swizzled", "square.write<true>", "square.write<false>", WrongResult),
     ("async_transpose", "diagonal", "__syncthreads();  // every square", "// every square", Race),
-    ("async_transpose", "pipelined", "parity ^ 1", "parity", Deadlock),
-    ("async_matmul", "cp_async", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", AsyncRace),
+    ("async_transpose", "persistent", "parity ^ 1", "parity", Deadlock),
+    ("async_matmul", "pipelined", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", AsyncRace),
     ("async_matmul", "tma", "__syncthreads();  // all threads have", "// all threads have", Race),
     ("async_matmul", "specialised", "            mbarrier_wait(empty + stage, parity ^ 1);\n", "", BarrierMisuse),
     ("async_matmul", "setmaxnreg", "mbarrier_init(empty + stage, T::kThreads / 32)", "mbarrier_init(empty + stage, 1)",
@@ -77,9 +77,9 @@ PLANTED = [
 #: Faults that only the corners reach.
 HIDDEN = [
     ("async_copy", "pipelined", "bulk_wait_read<1>();", "bulk_wait_read<2>();", AsyncRace),
-    ("async_transpose", "pipelined", "if (before >= 0) mbarrier_arrive(empty + before);",
+    ("async_transpose", "persistent", "if (before >= 0) mbarrier_arrive(empty + before);",
      "mbarrier_arrive(empty + stage);", Race),
-    ("async_transpose", "pipelined", "sync_consumers();  // the copy engine sees", "// the copy engine sees", Race),
+    ("async_transpose", "persistent", "sync_consumers();  // the copy engine sees", "// the copy engine sees", Race),
     thorough(("async_matmul", "persistent", "place_of_pair<T>(pair, down, across);\n            Sums",
               "place_of_pair<T>(first_pair, down, across);\n            Sums", WrongResult)),
     ("async_reduction", "dependent", "i < count; i += kThreads", "i < count; i += 2 * kThreads", WrongResult),

@@ -33,7 +33,7 @@ PLANTED = [
     ("conv3d", "trimmed", "ours = begin - z + T::kRadius", "ours = begin - z + T::kRadius + 1", WrongResult),
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),
     ("conv3d", "split_taps", "other < kGroups - 1", "other < kGroups - 2", WrongResult),
-    ("conv3d", "direct", "left = col - kRadius + x", "left = col - x", WrongResult),
+    ("conv3d", "untiled", "left = col - kRadius + x", "left = col - x", WrongResult),
     ("conv3d_tiles", "grid_1d", "blockIdx.x / across % across", "blockIdx.x / across", WrongResult),
     ("conv3d_tiles", "grid_3d", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),

@@ -136,8 +136,8 @@ def test_split_products_are_right_on_any_number_of_ranks(ladder: SharedLadder) -
 
 def test_bytes_of_collective_operations_are_those_of_a_ring() -> None:
     size = {"m": 8, "n": 12, "k": 20}
-    sent = {name: [m.nbytes for m in MATMUL.messages(name, 2, size)] for name in ("columns", "gather_rows", "slices")}
-    assert sent == {"columns": [], "gather_rows": [4 * 4 * 20] * 2, "slices": [4 * 8 * 12 // 2] * 2}
+    sent = {name: [m.nbytes for m in MATMUL.messages(name, 2, size)] for name in ("columns", "gather_rows", "split_k")}
+    assert sent == {"columns": [], "gather_rows": [4 * 4 * 20] * 2, "split_k": [4 * 8 * 12 // 2] * 2}
 
 
 def test_half_precision_halves_the_bytes_and_costs_accuracy() -> None:

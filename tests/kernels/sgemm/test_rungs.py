@@ -36,7 +36,7 @@ PLANTED = [
     ("sgemm", "neighbours", "across = lane / 2 % kLanesAcross", "across = lane % kLanesAcross", WrongResult),
     ("sgemm", "double_buffered", "if (more) put(turn ^ 1);", "if (more) put(turn);", Race),
     ("sgemm", "pipelined", "slices_of<T>(K)", "slices_of<T>(K - 1)", WrongResult),
-    ("sgemm", "read_ahead", "place, 0, K,", "place, 0, K + 1,", EmulatorError),
+    ("sgemm", "prefetched", "place, 0, K,", "place, 0, K + 1,", EmulatorError),
     ("sgemm", "tuned", "tile.store(C, ldc", "tile.store(C, ldc + 1", EmulatorError),
     ("sgemm", "stream_k", "worker <= last", "worker < last", WrongResult),
 ]  # fmt: skip

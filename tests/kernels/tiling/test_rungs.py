@@ -32,7 +32,7 @@ PLANTED = [
     ("stencil1d", "naive", "at >= 0 && at < n", "at < n", OutOfBounds),
     ("stencil1d", "tiled", "first - kRadius + i", "first + i", WrongResult),
     ("stencil1d", "windowed", "kHalo * kOut + o + offset", "kHalo * kOut + offset", WrongResult),
-    ("stencil1d", "direct", "at + 3 < n", "at < n", OutOfBounds),
+    ("stencil1d", "untiled", "at + 3 < n", "at < n", OutOfBounds),
     ("stencil2d", "naive", "r >= 0 && r < rows && c >= 0", "r < rows && c >= 0", OutOfBounds),
     ("stencil2d", "tiled", "tile[threadIdx.y + down]", "tile[threadIdx.y + kRadius]", WrongResult),
     ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", OutOfBounds),

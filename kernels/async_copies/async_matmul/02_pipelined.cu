@@ -28,8 +28,8 @@ __device__ void copy_slice(float* a, float* b, const float* A, const float* B,
 
 template <class T, int kStages>
 __global__ void __launch_bounds__(T::kThreads, 2)
-    matmul_cp_async(const float* __restrict__ A, const float* __restrict__ B,
-                    float* __restrict__ C, int M, int N, int K)
+    matmul_pipelined(const float* __restrict__ A, const float* __restrict__ B,
+                     float* __restrict__ C, int M, int N, int K)
 {
     extern __shared__ __align__(1024) float shared[];
     const int first_row = blockIdx.y * T::kRows, first_col = blockIdx.x * T::kCols;

@@ -8,7 +8,7 @@
 
 template <class T, int kWidth, bool kWhole>
 __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
-    sgemm_read_ahead(int M, int N, int K, float alpha, const float* __restrict__ A,
+    sgemm_prefetched(int M, int N, int K, float alpha, const float* __restrict__ A,
                      int lda, const float* __restrict__ B, int ldb, float beta,
                      float* __restrict__ C, int ldc)
 {

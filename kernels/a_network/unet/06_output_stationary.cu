@@ -4,4 +4,4 @@
 // Requires: batch 1; width / 2 blocks of 2 * width + 32 threads, all on the GPU at the
 // same time; after a launch of unet_empty.
 using Weight = float;
-#include "streamed.cuh"
+#include "output_stationary.cuh"

@@ -8,7 +8,7 @@ constexpr int kThreads = 128;
 constexpr int kOut = 4;
 
 template <int kRadius>
-__global__ void __launch_bounds__(kThreads) stencil1d_direct(
+__global__ void __launch_bounds__(kThreads) stencil1d_untiled(
     const float* __restrict__ source, float* __restrict__ target, int n)
 {
     // In quads: the radius rounded up, so that all accesses are whole float4.

@@ -14,8 +14,8 @@ __device__ __forceinline__ void sync_consumers()
 
 template <int kStages>
 __global__ void __launch_bounds__(kTileThreads + 32)
-    transpose_pipelined(const __grid_constant__ TensorMap source,
-                        const __grid_constant__ TensorMap target, int rows, int cols)
+    transpose_persistent(const __grid_constant__ TensorMap source,
+                         const __grid_constant__ TensorMap target, int rows, int cols)
 {
     extern __shared__ __align__(1024) float4 tiles[];
     __shared__ Barrier full[kStages], empty[kStages];

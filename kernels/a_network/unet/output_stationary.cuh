@@ -131,10 +131,10 @@ __device__ __forceinline__ void run(const Weight* parameters, float* exchange,
         copy_async<1>(reinterpret_cast<float*>(&held<kWidth>().program) + i,
                       reinterpret_cast<const float*>(&kWholeProgram<kWidth>) + i);
     }
-    float* room = input_of<kWidth>(1);
+    float* scratch = input_of<kWidth>(1);
     const int seen = thread + (thread < kWidth ? kTeams * kWidth : 0) - kWidth;
     const float observed = seen < kObservation ? observation[max(seen, 0)] : 0.0f;
-    if (thread < kWidth) room[thread] = embedding<kWidth>(timestep[0], thread);
+    if (thread < kWidth) scratch[thread] = embedding<kWidth>(timestep[0], thread);
     float value[8], kept[8];
     first_sums<kWidth>(parameters, sample, value, kept);
     wait_for_copies();
@@ -142,7 +142,7 @@ __device__ __forceinline__ void run(const Weight* parameters, float* exchange,
     Norm norm = norm_of(program, 0, parameters);
     Ring ring = {0, 0};
     wait_for_launch_before();  // all places are empty
-    prepare_condition<kWidth>(ring, parameters, exchange, room, observed);
+    prepare_condition<kWidth>(ring, parameters, exchange, scratch, observed);
     compute_film<kWidth>(ring, program.first_film, exchange);
 #pragma unroll 1
     for (int s = 0;; ++s) {
@@ -174,10 +174,11 @@ __device__ __forceinline__ void run(const Weight* parameters, float* exchange,
 
 template <int kWidth>
 __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
-    unet_streamed(const float* __restrict__ sample, const int* __restrict__ timestep,
-                  const float* __restrict__ observation,
-                  const Weight* __restrict__ parameters, float* __restrict__ noise,
-                  float* exchange)
+    unet_output_stationary(const float* __restrict__ sample,
+                           const int* __restrict__ timestep,
+                           const float* __restrict__ observation,
+                           const Weight* __restrict__ parameters,
+                           float* __restrict__ noise, float* exchange)
 {
     if (threadIdx.x >= kTeams * kWidth) {
         constexpr Program first = make_whole_program<kWidth>();

@@ -96,16 +96,16 @@ __device__ void convolve(const float* __restrict__ source, Weight weight,
 
 template <int kWidth>
 __global__ void __launch_bounds__(kAcross* kDown)
-    conv3d_direct_few(const float* __restrict__ source, const Few weights,
-                      float* __restrict__ target, int n)
+    conv3d_untiled_few(const float* __restrict__ source, const Few weights,
+                       float* __restrict__ target, int n)
 {
     convolve<3, kWidth>(source, [&](int i) { return weights.at[i]; }, target, n);
 }
 
 template <int K, int kWidth>
 __global__ void __launch_bounds__(kAcross* kDown)
-    conv3d_direct(const float* __restrict__ source, const float* __restrict__ weights,
-                  float* __restrict__ target, int n)
+    conv3d_untiled(const float* __restrict__ source, const float* __restrict__ weights,
+                   float* __restrict__ target, int n)
 {
     convolve<K, kWidth>(source, [&](int i) { return weights[i]; }, target, n);
 }
