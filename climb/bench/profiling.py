@@ -197,6 +197,8 @@ def profile(name: str) -> dict[str, Any]:
     ladder = load_ladder(name)
     wanted = [(rung, size, _kernels(rung, size)) for rung, size in cases(ladder)]
     launched = [kernel for *_, kernels in wanted for kernel in kernels]
+    if not launched:
+        raise RuntimeError(f"{name}: the ladder has no recorded sizes, and climb.bench.profiling none to profile it at")
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(sorted(set(launched)))})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),

@@ -109,6 +109,13 @@ def test_profile_takes_the_longest_launch_of_each_case_and_refuses_another_numbe
             profiling.profile("scale")
 
 
+def test_a_ladder_without_sizes_to_profile_is_refused(monkeypatch):
+    ladder = replace(scale.ladder, problem=replace(scale.problem, headline=(), sweep=()))
+    monkeypatch.setattr(profiling, "load_ladder", lambda name: ladder)
+    with pytest.raises(RuntimeError, match="scale: the ladder has no recorded sizes"):
+        profiling.profile("scale")
+
+
 def test_the_launches_of_a_rung_are_read_back():
     known = profiling.hardware_counters("matmul")
     size = known.ladder.problem.headline[0]

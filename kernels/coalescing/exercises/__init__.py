@@ -33,7 +33,7 @@ shifted = Ladder(
         tolerance=lambda size: 0.0,  # a copy is bit-exact
         flops=lambda size: 0,
         bytes=lambda size: 2 * FLOAT * size["n"],
-        headline=(),
+        headline=tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
         check=({"n": 1, "offset": 0}, {"n": 33, "offset": 1}, {"n": 1000, "offset": 8}, {"n": 257, "offset": 31}),
         parameters=("n", "offset"),
     ),
