@@ -44,29 +44,6 @@ __device__ __forceinline__ void send_sums(float4 (*to)[128], const float (&d)[64
             "f"(d[j]), "f"(d[j + 1]), "f"(d[j + 2]), "f"(d[j + 3]), "r"(arrival)
             : "memory");
 }
-
-// put_piece without bank conflicts. Half a warp stores together, four rows of 32 bytes.
-// Rows 2r and 2r + 1 have one swizzle of pairs of quads, so that they meet in the same
-// eight banks, twice; here an odd row stores its pairs in another order.
-__device__ __forceinline__ void put_apart(float* piece, const float* sums)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    const bool odd = lane / 4 % 2 == 1;
-#pragma unroll
-    for (int j = 0; j < kPiece / 8; ++j)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const int row = warp * 16 + h * 8 + lane / 4, col = lane % 4 * 2;
-            const int pair = odd ? j ^ 2 : j, quad = 2 * pair + col / 4 ^ row % 8;
-            const float low = sums[4 * j + 2 * h], high = sums[4 * j + 2 * h + 1];
-            const float other_low = sums[4 * (j ^ 2) + 2 * h];
-            const float other_high = sums[4 * (j ^ 2) + 2 * h + 1];
-            float* const to = piece + row * kPiece + quad * 4 + col % 4;
-            *reinterpret_cast<float2*>(to) = {odd ? other_low : low,
-                                              odd ? other_high : high};
-        }
-    fence_proxy_async();
-}
 }  // namespace split
 
 __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
@@ -151,7 +128,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     float* piece = &sums[0][0].x;
 #pragma unroll
     for (int p = 0; p < kCols; p += kPiece, piece += 64 * kPiece) {
-        put_apart(piece, d + p / 2);
+        put_piece(piece, d + p / 2);
         sync_warpgroup(1);
         if (thread == 0) {
             tma_store(C, first.y + p, first.x + group * 64, piece);
