@@ -74,19 +74,22 @@ __global__ void __cluster_dims__(large::kCluster)
     if (threadIdx.x < 128) {
         release_registers<40>();
         const int end = threadIdx.x == 0 ? pairs : 0;
+        bool back = false;  // every other tile: from the slices that L2 read last
         for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
             for (int i = 0; i < slices; ++i) {
+                const int k = (back ? slices - 1 - i : i) * kDepth;
                 Stage& stage = stages[slot];
                 mbarrier_wait_cluster(&empty[slot], phase ^ 1);
                 mbarrier_arrive_expect(&full[slot], sizeof(Stage));
-                tma_load(stage.a, A, i * kDepth, first.x + rank * kRows, &full[slot]);
+                tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
                 constexpr int kShare = kCols / kCluster;
                 for (int j = rank * kShare; j < (rank + 1) * kShare; j += 64)
-                    tma_load_multicast(stage.b + j * kDepth, B, first.y + j,
-                                       i * kDepth, &full[slot], (1 << kCluster) - 1);
+                    tma_load_multicast(stage.b + j * kDepth, B, first.y + j, k,
+                                       &full[slot], (1 << kCluster) - 1);
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
+            back = !back;
         }
     } else {
         claim_registers<232>();
