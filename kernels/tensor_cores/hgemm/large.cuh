@@ -22,6 +22,16 @@ struct Shared {
     float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
 };
 
+// place_of_tile, but every other group of rows begins with its last column, whose
+// columns of B the tiles before have just read.
+__device__ __forceinline__ int2 place(int index, int M, int N)
+{
+    int2 at = place_of_tile<kCluster * kRows, kCols>(index, M, N);
+    const bool back = at.x / (kGroup * kCluster * kRows) % 2 == 1;
+    if (back) at.y = (N - 1) / kCols * kCols - at.y;
+    return at;
+}
+
 // Where a consumer's next piece goes, and the two places in shared memory that take
 // turns.
 struct Output {
@@ -76,7 +86,7 @@ __global__ void __cluster_dims__(large::kCluster)
         const int end = threadIdx.x == 0 ? pairs : 0;
         bool back = false;  // every other tile: from the slices that L2 read last
         for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
-            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            const int2 first = place(t, M, N);
             for (int i = 0; i < slices; ++i) {
                 const int k = (back ? slices - 1 - i : i) * kDepth;
                 Stage& stage = stages[slot];
@@ -104,7 +114,7 @@ __global__ void __cluster_dims__(large::kCluster)
             --waiting;
         };
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
-            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            const int2 first = place(t, M, N);
             float d[kCols / 2];
             int last = 0;
 #pragma unroll 1

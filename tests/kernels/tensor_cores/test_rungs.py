@@ -93,6 +93,14 @@ CORNERS = [
     ),
     Corner(
         "hgemm",
+        "groups of rows that begin with their last column",
+        {"m": 264, "n": 264, "k": 200},
+        {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        {"kGroup = 8": "kGroup = 1"},
+        only="at.x / (kGroup * kCluster * kRows)",
+    ),
+    Corner(
+        "hgemm",
         "a ring of small tiles that goes round",
         {"m": 8, "n": 8, "k": 264},
         {"kernels.tensor_cores.hgemm.launches.SMALL": (64, 64, 2)},
@@ -183,6 +191,8 @@ HIDDEN = [
     thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
+    ("hgemm", "overlapped", "at.y = (N - 1) / kCols * kCols - at.y", "at.y = (N - 1) / kCols * kCols", AsyncRace),
+    ("hgemm", "overlapped", "slices - 1 - i : i", "slices - 2 - i : i", WrongResult),
     ("hgemm", "small_tiles", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("hgemm", "split_k", "thread == 0) mbarrier_arrive(&empty", "thread < 2) mbarrier_arrive(&empty", EmulatorError),
     ("hgemm", "split_k", "k + i * kDepth, first.x, barrier", "i * kDepth, first.x, barrier", WrongResult),
