@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(160, 1)
         for (int i = 1; i < min(slices, kStages); ++i) load(i);
     }
     __syncthreads();
+    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= 128) {
         for (int i = kStages; threadIdx.x == 128 && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);

@@ -86,6 +86,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     }
     __syncthreads();
     cluster_arrive_relaxed();  // the other block may send its sums
+    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= kProducer) {
         for (int i = kStages; threadIdx.x == kProducer && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);
