@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(160, 1)
         for (int j = 0; j < kCols; j += 64)
             tma_load(stage.b + j * kDepth, B, first.y + j, i * kDepth, barrier);
     };
+    if (threadIdx.x == 0) tma_prefetch(B);  // while the first copy waits for A's map
     if (threadIdx.x == 128) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
