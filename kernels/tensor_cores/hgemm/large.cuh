@@ -3,9 +3,8 @@
 #pragma once
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
 #include "pieces.cuh"
-#include "slices.cuh"
+#include "products.cuh"
 
 namespace large {
 constexpr int kRows = 128, kWarps = 12;
@@ -142,14 +141,8 @@ __global__ void __cluster_dims__(large::kCluster)
                 for (int u = 0; u < kUnroll; ++u) {
                     const int i = i0 + u;
                     mbarrier_wait(&full[slot], phase);
-                    const Descriptor a =
-                        describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
-                    const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-                    wgmma_fence();
-#pragma unroll
-                    for (int s = 0; s < kDepth / 16; ++s)
-                        wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-                    wgmma_commit();
+                    multiply_slice(d, stages[slot].a + group * 64 * kDepth,
+                                   stages[slot].b, i > 0);
                     wgmma_wait<1>();  // the products of the slice before have finished
                     if (i > 0 && thread < kCluster)
                         mbarrier_arrive_at(&empty[last], thread);

@@ -56,13 +56,7 @@ __global__ void __launch_bounds__(160, 1)
     for (int i = 0; i < slices; ++i) {
         const int slot = i % kStages;
         mbarrier_wait(&full[slot], i / kStages % 2);
-        const Descriptor a = describe_rows_of_k(stages[slot].a);
-        const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-        wgmma_fence();
-#pragma unroll
-        for (int s = 0; s < kDepth / 16; ++s)
-            wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-        wgmma_commit();
+        multiply_slice(d, stages[slot].a, stages[slot].b, i > 0);
         wgmma_wait<1>();  // the products of the slice before have finished
         if (i > 0 && threadIdx.x == 0) mbarrier_arrive(&empty[(i - 1) % kStages]);
     }

@@ -100,13 +100,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     for (int i = 0; i < slices; ++i) {
         const int slot = i % kStages;
         mbarrier_wait(&full[slot], i / kStages % 2);
-        const Descriptor a = describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
-        const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-        wgmma_fence();
-#pragma unroll
-        for (int s = 0; s < kDepth / 16; ++s)
-            wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-        wgmma_commit();
+        multiply_slice(d, stages[slot].a + group * 64 * kDepth, stages[slot].b, i > 0);
         wgmma_wait<1>();  // the products of the slice before have finished
         if (i > 0 && thread == 0) mbarrier_arrive(&empty[(i - 1) % kStages]);
     }
