@@ -16,14 +16,6 @@ struct Shared {
     float4 received[kCols / 8][128];  // sums of the other block; then what is stored
 };
 
-// Arrives at the barrier of the cluster. That publishes mbarriers which have been
-// initialised before a fence_mbarrier_init, and nothing else: cluster_arrive would wait
-// for all memory.
-__device__ __forceinline__ void cluster_arrive_relaxed()
-{
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
 // Sends a thread's 64 sums to the same thread of the block `rank`, whose barrier counts
 // the bytes.
 __device__ __forceinline__ void send_sums(float4 (*to)[128], const float (&d)[64],
