@@ -3,4 +3,4 @@
 // its rounds; all sums of the narrower tile wait in registers for the next one.
 // Requires: what hgemm_split_k requires; for tiles of 128 x 192, boxes of B with 32
 // rows.
-#include "split.cuh"
+#include "narrow.cuh"

@@ -16,9 +16,6 @@ template <int kCols> struct Plan;
 template <> struct Plan<256> {
     static constexpr int kStages = 4, kPlaces = 2, kLater = 4, kUnroll = 4;
 };
-template <> struct Plan<192> {
-    static constexpr int kStages = 5, kPlaces = 1, kLater = 6, kUnroll = 2;
-};
 
 template <int kCols> struct alignas(1024) Stage {
     unsigned short a[kRows * kDepth];

@@ -105,7 +105,6 @@ CORNERS = [
         {"m": 136, "n": 264, "k": 136},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
         {"kStages = 5": "kStages = 2"},
-        only="take tiles of 128 x 192",
     ),
     Corner(
         "hgemm",
