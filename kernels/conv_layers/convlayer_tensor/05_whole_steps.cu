@@ -48,6 +48,33 @@ struct Barriers {
 
 #include "fused_work.cuh"
 
+// An item, in the order in which items are used. Counters, because a thread would wait
+// for divisions at each item.
+struct Item {
+    int set = 0;     // of steps whose weights are used together
+    int step = 0;
+    int first = 0;   // of the block's two tiles that take turns, or of a last one
+    int beside = 0;  // 1 for the second of them
+
+    __device__ __forceinline__ int tile() const
+    {
+        return blockIdx.x + (first + beside) * gridDim.x;
+    }
+    __device__ __forceinline__ void next(int own, int steps)
+    {
+        if (beside == 0 && first + 1 < own) {
+            beside = 1;
+            return;
+        }
+        beside = 0;
+        ++set;
+        if (++step == steps) {
+            step = 0;
+            first += 2;
+        }
+    }
+};
+
 // What the thread does that starts all copies.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
@@ -56,34 +83,45 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      const Taps<kParts>* __restrict__ taps,
                                      const TensorMap& input)
 {
-    const auto copy_pixels = [&](int item) {
-        const int slot = item % kRawSlots;
-        const int tile = work.tile(item);
-        const int map = work.image(tile) * work.c_in + work.step(item) * kDepth;
-        mbarrier_wait(&barriers.raw_empty[slot], item / kRawSlots % 2 ^ 1);
-        mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
-        tma_load(ring.raw[slot], input, work.x(tile) - kRawLeft, work.y(tile) - 1, map,
-                 &barriers.raw_full[slot]);
-    };
-    const auto copy_taps = [&](int set) {
-        const int slot = work.tap_slot(set);
-        mbarrier_wait(&barriers.taps_empty[slot], set / kTapSlots % 2 ^ 1);
-        mbarrier_arrive_expect(&barriers.taps_full[slot], sizeof(ring.taps[slot]));
-        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + set % work.steps,
-                  sizeof(ring.taps[slot]), &barriers.taps_full[slot]);
-    };
     const int items = work.items();
     const int sets = work.resident() ? work.steps : work.sets();
-    int next = 0;
-    for (; next < min(kRawSlots, items); ++next) copy_pixels(next);
+    Item ahead;  // whose pixels come next
+    int copied = 0;
+    const auto copy_pixels = [&]() {
+        const int slot = copied % kRawSlots;
+        const unsigned tile = ahead.tile();
+        const unsigned above = tile / work.across;
+        const unsigned image = above / work.down;
+        const int x = (tile - above * work.across) * (kStrips * kWide);
+        const int y = (above - image * work.down) * kHigh;
+        mbarrier_wait(&barriers.raw_empty[slot], copied / kRawSlots % 2 ^ 1);
+        mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
+        tma_load(ring.raw[slot], input, x - kRawLeft, y - 1,
+                 image * work.c_in + ahead.step * kDepth, &barriers.raw_full[slot]);
+        ahead.next(work.own, work.steps);
+        ++copied;
+    };
+    int set = 0;  // whose weights come next
+    int tap_step = 0;
+    const auto copy_taps = [&]() {
+        const int slot = set % kTapSlots;
+        mbarrier_wait(&barriers.taps_empty[slot], set / kTapSlots % 2 ^ 1);
+        mbarrier_arrive_expect(&barriers.taps_full[slot], sizeof(ring.taps[slot]));
+        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + tap_step,
+                  sizeof(ring.taps[slot]), &barriers.taps_full[slot]);
+        ++set;
+        if (++tap_step == work.steps) tap_step = 0;
+    };
+    while (copied < min(kRawSlots, items)) copy_pixels();
     wait_for_launch_before();  // it makes the taps
-    copy_taps(0);
+    copy_taps();
     // Copies end in the order in which they begin: pixels and weights take turns, and
     // weights come two slots before they are needed, since a slot waits for products.
-    int set = 1;
+    Item here;
     for (int item = 0; item < items; ++item) {
-        if (next < items) copy_pixels(next++);
-        if (set < sets && set <= work.set(item) + kTapSlots - 2) copy_taps(set++);
+        if (copied < items) copy_pixels();
+        if (set < sets && set <= here.set + kTapSlots - 2) copy_taps();
+        here.next(work.own, work.steps);
     }
 }
 
@@ -97,24 +135,33 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
     const int in_row = pixel % Shared::kRow;
     const int place = pixel / Shared::kRow * Shared::kRawPitch +
                       in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
+    const bool mine = pixel < Shared::kPixels;
+    Item at;
     for (int item = 0; item < work.items(); ++item) {
         const int raw_slot = item % kRawSlots;
         const int slot = item % kPixelSlots;
-        const int maps = work.c_in - work.step(item) * kDepth;
-        mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
+        const int maps = work.c_in - at.step * kDepth;
+        at.next(work.own, work.steps);
         mbarrier_wait(&barriers.raw_full[raw_slot], item / kRawSlots % 2);
-        if (pixel < Shared::kPixels) {
-            const float* from = ring.raw[raw_slot] + place;
+        float value[kEights][8];
+        const float* from = ring.raw[raw_slot] + (mine ? place : 0);
+#pragma unroll
+        for (int m = 0; m < kDepth; ++m) value[m / 8][m % 8] = from[m * Shared::kRaw];
+        __syncwarp();
+        // The next copy need not wait for the slot of the halves.
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);
+        if (maps < kDepth) {
+#pragma unroll
+            for (int m = 0; m < kDepth; ++m) {
+                if (m >= maps) value[m / 8][m % 8] = 0.0f;
+            }
+        }
+        mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
+        if (mine) {
 #pragma unroll
             for (int eight = 0; eight < kEights; ++eight) {
-                float value[8];
-#pragma unroll
-                for (int m = 0; m < 8; ++m) {
-                    const int map = eight * 8 + m;
-                    value[m] = map < maps ? from[map * Shared::kRaw] : 0.0f;
-                }
                 Eight eights[kParts];
-                make_eights<kParts>(eights, value);
+                make_eights<kParts>(eights, value[eight]);
 #pragma unroll
                 for (int p = 0; p < kParts; ++p) {
                     ring.pixels[slot][p][eight][pixel] = eights[p];
@@ -123,10 +170,7 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
         }
         fence_proxy_async();
         __syncwarp();
-        if (threadIdx.x % kWarp == 0) {
-            mbarrier_arrive(&barriers.raw_empty[raw_slot]);
-            mbarrier_arrive(&barriers.full[slot]);
-        }
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.full[slot]);
     }
 }
 

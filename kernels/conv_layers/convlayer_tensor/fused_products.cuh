@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             held = -1;
         };
         for (int step = 0; step < work.steps; ++step, ++set) {
-            const int tap_slot = work.tap_slot(set);
+            // A division at each step would hold up the products.
+            const int tap_slot = work.resident() ? step : set % kTapSlots;
             if (!both && step % kGroups != group) {
                 // Waits, lest it arrives twice in a phase.
                 mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
