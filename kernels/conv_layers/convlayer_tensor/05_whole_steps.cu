@@ -1,5 +1,6 @@
 // Idea: a box of pixels is a whole step, with one barrier, not two.
-// From the rung before: boxes of 16 maps, not 8; two slots of floats, not four.
+// From the rung before: boxes of 16 maps, not 8; three slots of floats, which go back as
+// soon as they are in registers, and three of halves.
 // Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
 // output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
 // aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
@@ -16,8 +17,8 @@ constexpr int kHaloWide = kWide + 2;
 // Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
 constexpr int kRawLeft = 4;
 constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
-constexpr int kRawSlots = 2;
+constexpr int kPixelSlots = 3;  // each warpgroup holds one
+constexpr int kRawSlots = 3;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
@@ -136,13 +137,11 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
     const int place = pixel / Shared::kRow * Shared::kRawPitch +
                       in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
     const bool mine = pixel < Shared::kPixels;
-    Item at;
-    for (int item = 0; item < work.items(); ++item) {
-        const int raw_slot = item % kRawSlots;
-        const int slot = item % kPixelSlots;
+    int raw_slot = 0, raw_parity = 0;
+    int slot = 0, parity = 1;
+    for (Item at; at.first < work.own; at.next(work.own, work.steps)) {
         const int maps = work.c_in - at.step * kDepth;
-        at.next(work.own, work.steps);
-        mbarrier_wait(&barriers.raw_full[raw_slot], item / kRawSlots % 2);
+        mbarrier_wait(&barriers.raw_full[raw_slot], raw_parity);
         float value[kEights][8];
         const float* from = ring.raw[raw_slot] + (mine ? place : 0);
 #pragma unroll
@@ -150,13 +149,17 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
         __syncwarp();
         // The next copy need not wait for the slot of the halves.
         if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);
+        if (++raw_slot == kRawSlots) {
+            raw_slot = 0;
+            raw_parity ^= 1;
+        }
         if (maps < kDepth) {
 #pragma unroll
             for (int m = 0; m < kDepth; ++m) {
                 if (m >= maps) value[m / 8][m % 8] = 0.0f;
             }
         }
-        mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
+        mbarrier_wait(&barriers.empty[slot], parity);
         if (mine) {
 #pragma unroll
             for (int eight = 0; eight < kEights; ++eight) {
@@ -171,6 +174,10 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
         fence_proxy_async();
         __syncwarp();
         if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.full[slot]);
+        if (++slot == kPixelSlots) {
+            slot = 0;
+            parity ^= 1;
+        }
     }
 }
 
