@@ -85,38 +85,81 @@ struct Tile {
     }
 };
 
-// What the thread does that starts all copies.
-template <int kParts, bool kWhole>
-__device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barriers,
-                                     const Work& work, const TensorMap& weights,
-                                     const TensorMap& input)
-{
-    constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
-    const int pixel_bytes = 4 * 8 * (kWhole ? work.n * work.n : kRawMap);
-    unsigned half = 0;  // of a step of a tile
-    for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
-        const Tile tile(work, t);
-        for (int step = work.first; step < work.last; ++step) {
-            const int map = tile.image * work.c_in + step * kDepth;
+// What starts all copies: `half` counts halves of steps, of all of the block's tiles.
+template <int kParts, bool kWhole> struct Copies {
+    static_assert(kRawOuts == kWarp, "a row of weights for each lane");
+    static constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
+
+    Ring<kParts, kWhole>& ring;
+    Barriers& barriers;
+    const Work& work;
+    const float* __restrict__ weights;
+    const TensorMap& input;
+    int c_out, lane;
+
+    // A warp copies half a step. Each lane copies a row of weights, which is contiguous:
+    // a box would have rows of 592 bytes, for their pitch, and read more.
+    __device__ __forceinline__ void half_step(unsigned half, const Tile& tile, int step)
+    {
+        const unsigned slot = half % kRawSlots;
+        const int eight = half % kEights;
+        Raw<kWhole>& raw = ring.raw[slot];
+        Barrier* full = &barriers.raw_full[slot];
+        const int first_out = blockIdx.z * kOuts + eight * kRawOuts;
+        const int outs = min(kRawOuts, max(0, c_out - first_out));
+        const int floats = min(kDepth, work.c_in - step * kDepth) * kTaps;
+        float* to = raw.weights + lane * kWeightPitch;
+        if (outs < kRawOuts || floats < kDepth * kTaps) {
+            // What no copy writes, and halves are made of, is zero.
+            const int there = lane < outs ? floats : 0;
+            for (int i = there; i < kDepth * kTaps; ++i) to[i] = 0.0f;
+            fence_proxy_async();
+        }
+        __syncwarp();
+        if (lane == 0) {
+            const int pixels = 8 * (kWhole ? work.n * work.n : kRawMap);
+            const int map = tile.image * work.c_in + step * kDepth + eight * 8;
+            mbarrier_arrive_expect(full, (outs * floats + pixels) * sizeof(float));
+            if constexpr (kWhole) {
+                tma_load(raw.pixels, input, 0, map, full);
+            } else {
+                tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1, map, full);
+            }
+        }
+        __syncwarp();  // the barrier expects the bytes
+        if (lane < outs) {
+            const size_t row = static_cast<size_t>(first_out + lane) * work.c_in;
+            bulk_load(to, weights + (row + step * kDepth) * kTaps,
+                      floats * sizeof(float), full);
+        }
+    }
+    // The first copies, one a warp: to start 32 of rows takes a warp a thousand cycles.
+    __device__ __forceinline__ void begin(int warp)
+    {
+        const int steps = work.last - work.first;
+        const int before = warp / kEights;  // steps
+        const int t = blockIdx.y + before / steps * gridDim.y;
+        if (warp < kRawSlots && t < work.tiles) {
+            half_step(warp, Tile(work, t), work.first + before % steps);
+        }
+    }
+    __device__ __forceinline__ void go_on()
+    {
+        unsigned half = 0;
+        for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
+            const Tile tile(work, t);
+            for (int step = work.first; step < work.last; ++step) {
 #pragma unroll 1
-            for (int eight = 0; eight < kEights; ++eight, ++half) {
-                const unsigned slot = half % kRawSlots;
-                Raw<kWhole>& raw = ring.raw[slot];
-                Barrier* full = &barriers.raw_full[slot];
-                mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
-                mbarrier_arrive_expect(full, sizeof(raw.weights) + pixel_bytes);
-                tma_load(raw.weights, weights, step * (kDepth * kTaps),
-                         blockIdx.z * kOuts + eight * kRawOuts, full);
-                if constexpr (kWhole) {
-                    tma_load(raw.pixels, input, 0, map + eight * 8, full);
-                } else {
-                    tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1,
-                             map + eight * 8, full);
+                for (int eight = 0; eight < kEights; ++eight, ++half) {
+                    if (half < kRawSlots) continue;
+                    mbarrier_wait(&barriers.raw_empty[half % kRawSlots],
+                                  half / kRawSlots % 2 ^ 1);
+                    half_step(half, tile, step);
                 }
             }
         }
     }
-}
+};
 
 // Halves of the weights of 8 output and 8 input maps: `row` has the lane's output map
 // and the first of its two input maps.
@@ -246,7 +289,7 @@ struct Place {
 
 template <int kParts, bool kWhole>
 __global__ void __launch_bounds__(kThreads, 1)
-    convlayer_in_block(const __grid_constant__ TensorMap weights,
+    convlayer_in_block(const float* __restrict__ weights,
                        const __grid_constant__ TensorMap input,
                        float* __restrict__ sums, int n, int c_in, int c_out, int images,
                        int steps_of_part)
@@ -270,10 +313,10 @@ __global__ void __launch_bounds__(kThreads, 1)
         fence_mbarrier_init();
     }
     __syncthreads();
+    Copies<kParts, kWhole> copies{ring, barriers, work, weights, input, c_out, lane};
     if (warp == kConsumerWarps) {
         release_registers<40>();
-        if (lane == 0) copy(ring, barriers, work, weights, input);
-        __syncwarp();
+        copies.go_on();
         return;
     }
     if (warp > kConsumerWarps) {
@@ -281,6 +324,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         split(ring, barriers, work, warp - kConsumerWarps - 1, lane);
         return;
     }
+    copies.begin(warp);
     claim_registers<216>();
     const int group = warp / kGroupWarps;
     unsigned item = 0;
