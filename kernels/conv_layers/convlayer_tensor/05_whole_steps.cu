@@ -1,6 +1,6 @@
 // Idea: a box of pixels is a whole step, with one barrier, not two.
-// From the rung before: boxes of 16 maps, not 8; three slots of floats, which go back as
-// soon as they are in registers, and three of halves.
+// From the rung before: boxes of 16 maps, not 8; three slots of floats, which go back
+// as soon as they are in registers, and three of halves.
 // Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
 // output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
 // aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple

@@ -94,11 +94,22 @@ template <int kParts, bool kWhole> struct Copies {
     Barriers& barriers;
     const Work& work;
     const float* __restrict__ weights;
+    const TensorMap& boxes;  // of weights
     const TensorMap& input;
     int c_out, lane;
 
-    // A warp copies half a step. Each lane copies a row of weights, which is contiguous:
-    // a box would have rows of 592 bytes, for their pitch, and read more.
+    __device__ __forceinline__ void copy_pixels(Raw<kWhole>& raw, const Tile& tile,
+                                                int step, int eight, Barrier* full)
+    {
+        const int map = tile.image * work.c_in + step * kDepth + eight * 8;
+        if constexpr (kWhole) {
+            tma_load(raw.pixels, input, 0, map, full);
+        } else {
+            tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1, map, full);
+        }
+    }
+    // A warp copies half a step. Each lane copies a row of weights, which is
+    // contiguous: a box would have rows of 592 bytes, for their pitch, and read more.
     __device__ __forceinline__ void half_step(unsigned half, const Tile& tile, int step)
     {
         const unsigned slot = half % kRawSlots;
@@ -118,13 +129,8 @@ template <int kParts, bool kWhole> struct Copies {
         __syncwarp();
         if (lane == 0) {
             const int pixels = 8 * (kWhole ? work.n * work.n : kRawMap);
-            const int map = tile.image * work.c_in + step * kDepth + eight * 8;
             mbarrier_arrive_expect(full, (outs * floats + pixels) * sizeof(float));
-            if constexpr (kWhole) {
-                tma_load(raw.pixels, input, 0, map, full);
-            } else {
-                tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1, map, full);
-            }
+            copy_pixels(raw, tile, step, eight, full);
         }
         __syncwarp();  // the barrier expects the bytes
         if (lane < outs) {
@@ -143,8 +149,12 @@ template <int kParts, bool kWhole> struct Copies {
             half_step(warp, Tile(work, t), work.first + before % steps);
         }
     }
+    // Later copies, by one thread: boxes of weights, because rows would take as long to
+    // start as products take, and these data come ahead of their use.
     __device__ __forceinline__ void go_on()
     {
+        constexpr int kWeights = sizeof(ring.raw[0].weights);
+        const int bytes = kWeights + 32 * (kWhole ? work.n * work.n : kRawMap);
         unsigned half = 0;
         for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
             const Tile tile(work, t);
@@ -152,9 +162,14 @@ template <int kParts, bool kWhole> struct Copies {
 #pragma unroll 1
                 for (int eight = 0; eight < kEights; ++eight, ++half) {
                     if (half < kRawSlots) continue;
-                    mbarrier_wait(&barriers.raw_empty[half % kRawSlots],
-                                  half / kRawSlots % 2 ^ 1);
-                    half_step(half, tile, step);
+                    const unsigned slot = half % kRawSlots;
+                    Raw<kWhole>& raw = ring.raw[slot];
+                    Barrier* full = &barriers.raw_full[slot];
+                    mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
+                    mbarrier_arrive_expect(full, bytes);
+                    tma_load(raw.weights, boxes, step * (kDepth * kTaps),
+                             blockIdx.z * kOuts + eight * kRawOuts, full);
+                    copy_pixels(raw, tile, step, eight, full);
                 }
             }
         }
@@ -290,6 +305,7 @@ struct Place {
 template <int kParts, bool kWhole>
 __global__ void __launch_bounds__(kThreads, 1)
     convlayer_in_block(const float* __restrict__ weights,
+                       const __grid_constant__ TensorMap boxes,
                        const __grid_constant__ TensorMap input,
                        float* __restrict__ sums, int n, int c_in, int c_out, int images,
                        int steps_of_part)
@@ -313,10 +329,12 @@ __global__ void __launch_bounds__(kThreads, 1)
         fence_mbarrier_init();
     }
     __syncthreads();
-    Copies<kParts, kWhole> copies{ring, barriers, work, weights, input, c_out, lane};
+    Copies<kParts, kWhole> copies{ring,    barriers, work,  weights,
+                                  boxes,   input,    c_out, lane};
     if (warp == kConsumerWarps) {
         release_registers<40>();
-        copies.go_on();
+        if (lane == 0) copies.go_on();
+        __syncwarp();
         return;
     }
     if (warp > kConsumerWarps) {
