@@ -197,58 +197,85 @@ __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAt
     }
 }
 
-// What a warp does that makes halves.
+// Halves of eight input maps of a pixel of the tile. `place` is where the pixel lies in
+// a map of floats; it may lie outside of the image, and there may be fewer `maps`.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_pixel(Eight (&to)[kParts][kEights][kPixels],
+                                            const Raw<kWhole>& raw, int eight,
+                                            int pixel, int place, bool inside,
+                                            int pitch, int maps)
+{
+    const float* from = raw.pixels + place;
+    float value[8];
+#pragma unroll
+    for (int m = 0; m < 8; ++m) value[m] = inside ? from[m * pitch] : 0.0f;
+    if (maps < 8) {
+#pragma unroll
+        for (int m = 0; m < 8; ++m) {
+            if (m >= maps) value[m] = 0.0f;
+        }
+    }
+    Eight eights[kParts];
+    make_eights<kParts>(eights, value);
+#pragma unroll
+    for (int p = 0; p < kParts; ++p) to[p][eight][pixel] = eights[p];
+}
+
+// What a warp does that makes halves. Of half a step, the first warp has two units of
+// weights; the others have one, which takes as long as 3/2 units of pixels, one of
+// these, and take turns at what is left.
 template <int kParts, bool kWhole>
 __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                       const Work& work, int warp, int lane)
 {
     constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
     constexpr int kOctets = kRawOuts / kOutsAtOnce;
-    constexpr int kWeightUnits = kOctets * kEights;
     constexpr int kPixelUnits = kPixels / kWarp;
+    constexpr int kOthers = kSplitters - 1;
     static_assert(kPixels % kWarp == 0, "each lane has a pixel");
+    static_assert(kOctets * kEights == kSplitters + 1, "one warp has two units");
+    static_assert(kPixelUnits >= kOthers && kPixelUnits <= 2 * kOthers,
+                  "a warp has one or two units of pixels");
+    const int pitch = kWhole ? work.n * work.n : kRawMap;
+    int turn = warp - 1;  // of the other warps, at the units that are left
     const auto split_half = [&](unsigned half, const Tile& tile, int step) {
         const unsigned slot = half / kEights % kSlots;
         const int eight = half % kEights;
         const Raw<kWhole>& raw = ring.raw[half % kRawSlots];
         mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);
         mbarrier_wait(&barriers.raw_full[half % kRawSlots], half / kRawSlots % 2);
-        int unit = warp;
-        for (; unit < kWeightUnits; unit += kSplitters) {
+        const auto weights = [&](int unit) {
             const int octet = unit / kEights;
             const float* row =
                 raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
                 (unit % kEights * 8 + lane % 4) * kTaps;
             auto& octets = ring.taps[slot].eights;
             split_weights(octets[eight * kOctets + octet][unit % kEights], row, lane);
-        }
-        const int maps = work.c_in - step * kDepth - eight * 8;
-        for (; unit < kWeightUnits + kPixelUnits; unit += kSplitters) {
-            const int pixel = (unit - kWeightUnits) * kWarp + lane;
+        };
+        const auto pixels = [&](int unit) {
+            const int pixel = unit * kWarp + lane;
             const int row = pixel / kRow;
             const int column = pixel % kRow / kHaloWide * kWide + pixel % kHaloWide;
-            int pitch = kRawMap;
             int place = row * kRawPitch + column + kRawLeft - 1;
             bool inside = true;
             if constexpr (kWhole) {
                 const int x = tile.x + column - 1;
                 const int y = tile.y + row - 1;
                 inside = x >= 0 && x < work.n && y >= 0 && y < work.n;
-                pitch = work.n * work.n;
-                place = y * work.n + x;
+                place = inside ? y * work.n + x : 0;
             }
-            float value[8];
-#pragma unroll
-            for (int m = 0; m < 8; ++m) {
-                value[m] = inside && m < maps ? raw.pixels[m * pitch + place] : 0.0f;
-            }
-            Eight eights[kParts];
-            make_eights<kParts>(eights, value);
-#pragma unroll
-            for (int p = 0; p < kParts; ++p) {
-                ring.pixels[slot][p][eight][pixel] = eights[p];
-            }
+            split_pixel<kParts>(ring.pixels[slot], raw, eight, pixel, place, inside,
+                                pitch, work.c_in - step * kDepth - eight * 8);
+        };
+        weights(warp);
+        if (warp == 0) {
+            weights(kSplitters);
+        } else {
+            pixels(warp - 1);
+            if (turn < kPixelUnits - kOthers) pixels(kOthers + turn);
         }
+        turn += 2 * kOthers - kPixelUnits;
+        if (turn >= kOthers) turn -= kOthers;
         fence_proxy_async();
         __syncwarp();
         if (lane == 0) {
@@ -332,18 +359,18 @@ __global__ void __launch_bounds__(kThreads, 1)
     Copies<kParts, kWhole> copies{ring,    barriers, work,  weights,
                                   boxes,   input,    c_out, lane};
     if (warp == kConsumerWarps) {
-        release_registers<40>();
+        release_registers<56>();
         if (lane == 0) copies.go_on();
         __syncwarp();
         return;
     }
     if (warp > kConsumerWarps) {
-        release_registers<40>();
+        release_registers<56>();
         split(ring, barriers, work, warp - kConsumerWarps - 1, lane);
         return;
     }
     copies.begin(warp);
-    claim_registers<216>();
+    claim_registers<200>();
     const int group = warp / kGroupWarps;
     unsigned item = 0;
     for (int tile = blockIdx.y; tile < work.tiles; tile += gridDim.y) {
