@@ -48,33 +48,7 @@ struct Barriers {
 };
 
 #include "fused_work.cuh"
-
-// An item, in the order in which items are used. Counters, because a thread would wait
-// for divisions at each item.
-struct Item {
-    int set = 0;     // of steps whose weights are used together
-    int step = 0;
-    int first = 0;   // of the block's two tiles that take turns, or of a last one
-    int beside = 0;  // 1 for the second of them
-
-    __device__ __forceinline__ int tile() const
-    {
-        return blockIdx.x + (first + beside) * gridDim.x;
-    }
-    __device__ __forceinline__ void next(int own, int steps)
-    {
-        if (beside == 0 && first + 1 < own) {
-            beside = 1;
-            return;
-        }
-        beside = 0;
-        ++set;
-        if (++step == steps) {
-            step = 0;
-            first += 2;
-        }
-    }
-};
+#include "steps.cuh"
 
 // What the thread does that starts all copies.
 template <int kParts, int kStrips, int kHigh>
@@ -84,24 +58,8 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      const Taps<kParts>* __restrict__ taps,
                                      const TensorMap& input)
 {
-    const int items = work.items();
     const int sets = work.resident() ? work.steps : work.sets();
-    Item ahead;  // whose pixels come next
-    int copied = 0;
-    const auto copy_pixels = [&]() {
-        const int slot = copied % kRawSlots;
-        const unsigned tile = ahead.tile();
-        const unsigned above = tile / work.across;
-        const unsigned image = above / work.down;
-        const int x = (tile - above * work.across) * (kStrips * kWide);
-        const int y = (above - image * work.down) * kHigh;
-        mbarrier_wait(&barriers.raw_empty[slot], copied / kRawSlots % 2 ^ 1);
-        mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
-        tma_load(ring.raw[slot], input, x - kRawLeft, y - 1,
-                 image * work.c_in + ahead.step * kDepth, &barriers.raw_full[slot]);
-        ahead.next(work.own, work.steps);
-        ++copied;
-    };
+    PixelCopies<kStrips, kHigh> pixels{work, input};
     int set = 0;  // whose weights come next
     int tap_step = 0;
     const auto copy_taps = [&]() {
@@ -113,16 +71,14 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
         ++set;
         if (++tap_step == work.steps) tap_step = 0;
     };
-    while (copied < min(kRawSlots, items)) copy_pixels();
+    for (int i = 0; i < kRawSlots && pixels.more(); ++i) pixels.next(ring, barriers);
     wait_for_launch_before();  // it makes the taps
     copy_taps();
     // Copies end in the order in which they begin: pixels and weights take turns, and
     // weights come two slots before they are needed, since a slot waits for products.
-    Item here;
-    for (int item = 0; item < items; ++item) {
-        if (copied < items) copy_pixels();
+    for (Item here; here.first < work.own; here.next(work.own, work.steps)) {
+        if (pixels.more()) pixels.next(ring, barriers);
         if (set < sets && set <= here.set + kTapSlots - 2) copy_taps();
-        here.next(work.own, work.steps);
     }
 }
 
@@ -132,53 +88,10 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,
                                       const Work<kStrips, kHigh>& work, int pixel)
 {
-    using Shared = Ring<kParts, kStrips, kHigh>;
-    const int in_row = pixel % Shared::kRow;
-    const int place = pixel / Shared::kRow * Shared::kRawPitch +
-                      in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
-    const bool mine = pixel < Shared::kPixels;
-    int raw_slot = 0, raw_parity = 0;
-    int slot = 0, parity = 1;
+    PixelSplits<kParts, kStrips, kHigh> pixels(pixel);
     for (Item at; at.first < work.own; at.next(work.own, work.steps)) {
-        const int maps = work.c_in - at.step * kDepth;
-        mbarrier_wait(&barriers.raw_full[raw_slot], raw_parity);
-        float value[kEights][8];
-        const float* from = ring.raw[raw_slot] + (mine ? place : 0);
-#pragma unroll
-        for (int m = 0; m < kDepth; ++m) value[m / 8][m % 8] = from[m * Shared::kRaw];
-        __syncwarp();
-        // The next copy need not wait for the slot of the halves.
-        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);
-        if (++raw_slot == kRawSlots) {
-            raw_slot = 0;
-            raw_parity ^= 1;
-        }
-        if (maps < kDepth) {
-#pragma unroll
-            for (int m = 0; m < kDepth; ++m) {
-                if (m >= maps) value[m / 8][m % 8] = 0.0f;
-            }
-        }
-        mbarrier_wait(&barriers.empty[slot], parity);
-        if (mine) {
-#pragma unroll
-            for (int eight = 0; eight < kEights; ++eight) {
-                Eight eights[kParts];
-                make_eights<kParts>(eights, value[eight]);
-#pragma unroll
-                for (int p = 0; p < kParts; ++p) {
-                    ring.pixels[slot][p][eight][pixel] = eights[p];
-                }
-            }
-        }
-        fence_proxy_async();
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.full[slot]);
-        if (++slot == kPixelSlots) {
-            slot = 0;
-            parity ^= 1;
-        }
+        pixels.next(ring, barriers, work.c_in - at.step * kDepth);
     }
 }
 
-#include "fused_products.cuh"
+#include "fused_kernel.cuh"
