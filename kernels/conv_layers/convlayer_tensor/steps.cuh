@@ -1,6 +1,6 @@
 // What the rungs share whose boxes of pixels are whole steps: the order of items, the
-// copies of their pixels, and the halves of these. A rung defines Ring and Barriers, and
-// includes fused_work.cuh, before.
+// copies of their pixels, and the halves of these. A rung defines Ring and Barriers
+// before.
 #pragma once
 
 #include "../../common/hopper/tma.cuh"
