@@ -172,11 +172,15 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
                 wgmma_f16(crossed, a + kOutsAtOnce, b, true);
                 wgmma_f16(crossed, a, b + kEights * kPixels, true);
             }
+            if (tap == 0) {
+                // Starting all 27 takes as long as the products of the step before.
+                wgmma_commit();
+                wgmma_wait<1>();  // the products of the step before are made
+                release();
+            }
         }
         wgmma_commit();
         ++used;
-        wgmma_wait<1>();  // the products of the step before are made
-        release();
         held = slot;
     }
     wgmma_wait<0>();
