@@ -4,10 +4,10 @@
 // first step, and the warps that make halves of pixels those of the others.
 // Requires: sm_90a; kThreads threads, n a multiple of 4, c_in at most
 // kTapSlots * kDepth, a grid of tiles and of groups of output maps; a tensor map of the
-// weights, rows for each output map of 8 input maps (pieces = 1) or of 4 (pieces = 2),
-// which c_in is a multiple of, boxes of kOutsAtOnce x pieces rows; one of the input,
-// boxes of kDepth maps x (kHigh + 2) rows x kRawPitch floats; dynamic shared memory for
-// a Ring.
+// weights, rows for each output map of 8 input maps (kPieces = 1) or of 4
+// (kPieces = 2), which c_in is a multiple of, boxes of kOutsAtOnce x kPieces rows, or
+// any tensor map (kPieces = 0); one of the input, boxes of kDepth maps x (kHigh + 2)
+// rows x kRawPitch floats; dynamic shared memory for a Ring.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "taps.cuh"
@@ -73,19 +73,59 @@ __device__ __forceinline__ void release_taps(Barriers&, const Work<kStrips, kHig
 }
 
 // A thread starts the copies of the weights of 8 output maps, for all steps.
-template <int kParts, class Shared>
+template <int kParts, int kPieces, class Shared>
 __device__ __forceinline__ void copy_weights(Shared& ring, Barriers& barriers,
-                                             int steps, const TensorMap& weights,
-                                             int pieces, int octet)
+                                             int steps, const TensorMap& boxes,
+                                             int octet)
 {
     for (int step = 0; step < steps; ++step) {
         Barrier* full = &barriers.taps_raw[step];
         mbarrier_arrive_expect(full, kEights * sizeof(Unit<kParts>::rows));
         for (int eight = 0; eight < kEights; ++eight) {
-            tma_load(&ring.taps[step].units[octet][eight], weights, 0,
-                     (step * kEights + eight) * pieces,
+            tma_load(&ring.taps[step].units[octet][eight], boxes, 0,
+                     (step * kEights + eight) * kPieces,
                      blockIdx.y * kOuts + octet * kOutsAtOnce, full);
         }
+    }
+}
+
+// A warp does the same where rows of weights are no multiples of 16 bytes.
+template <class Shared>
+__device__ __forceinline__ void load_weights(Shared& ring, Barriers& barriers,
+                                             int steps, int c_in, int c_out,
+                                             const float* __restrict__ weights,
+                                             int octet, int lane)
+{
+    constexpr int kRow = 8 * kTaps;  // of a unit
+    constexpr int kLong = kEights * kRow;
+    constexpr int kEach = (kLong + kWarp - 1) / kWarp;
+    const int first = blockIdx.y * kOuts + octet * kOutsAtOnce;
+    for (int step = 0; step < steps; ++step) {
+        const int left = (c_in - step * kDepth) * kTaps;  // in a row
+        const float* from = weights + static_cast<size_t>(first) * c_in * kTaps +
+                            step * (kDepth * kTaps) + lane;
+        // All loads are under way before the first store.
+        float value[kOutsAtOnce][kEach];
+#pragma unroll
+        for (int out = 0; out < kOutsAtOnce; ++out, from += c_in * kTaps) {
+#pragma unroll
+            for (int j = 0; j < kEach; ++j) {
+                const bool there = first + out < c_out && j * kWarp + lane < left;
+                value[out][j] = there ? from[j * kWarp] : 0.0f;
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) {
+            const int at = j * kWarp + lane;
+            if (at >= kLong) continue;
+            auto& rows = ring.taps[step].units[octet][at / kRow].rows;
+#pragma unroll
+            for (int out = 0; out < kOutsAtOnce; ++out) {
+                rows[out][at % kRow] = value[out][j];
+            }
+        }
+        __syncwarp();
+        if (lane == 0) mbarrier_arrive(&barriers.taps_raw[step]);
     }
 }
 
@@ -125,12 +165,13 @@ __device__ __forceinline__ void split_step(Shared& ring, Barriers& barriers, int
     if (lane == 0) mbarrier_arrive(&barriers.taps_full[step]);
 }
 
-template <int kParts, int kStrips, int kHigh>
+template <int kParts, int kStrips, int kHigh, int kPieces>
 __global__ void __launch_bounds__(kThreads, 1)
-    convlayer_resident(const __grid_constant__ TensorMap weights,
+    convlayer_resident(const float* __restrict__ weights,
+                       const __grid_constant__ TensorMap boxes,
                        const __grid_constant__ TensorMap input,
                        float* __restrict__ output, int n, int c_in, int c_out,
-                       int images, int pieces)
+                       int images)
 {
     using Shared = Ring<kParts, kStrips, kHigh>;
     extern __shared__ __align__(128) unsigned char shared_bytes[];
@@ -178,10 +219,14 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         return;
     }
-    if (lane == 0) {
-        copy_weights<kParts>(ring, barriers, work.steps, weights, pieces, warp);
+    if constexpr (kPieces > 0) {
+        if (lane == 0) {
+            copy_weights<kParts, kPieces>(ring, barriers, work.steps, boxes, warp);
+        }
+        __syncwarp();
+    } else {
+        load_weights(ring, barriers, work.steps, c_in, c_out, weights, warp, lane);
     }
-    __syncwarp();
     split_step(ring, barriers, 0, warp, kConsumerWarps, lane);
     claim_registers<216>();
     multiply(ring, barriers, work, output);
