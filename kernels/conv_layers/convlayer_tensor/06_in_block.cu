@@ -55,6 +55,7 @@ template <int kParts, bool kWhole> struct alignas(128) Ring {
 struct Barriers {
     Barrier raw_full[4], raw_empty[4];
     Barrier full[kSlots], empty[kSlots];
+    Barrier first_read[kEights];  // weights of the first step, by those that multiply
 };
 
 // What a block does: steps from `first` to `last`, for every gridDim.y-th tile.
@@ -197,6 +198,36 @@ __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAt
     }
 }
 
+// The same for one of the units of half a step, of which `raw` has the floats.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_unit(Taps<kParts>& taps, const Raw<kWhole>& raw,
+                                           int eight, int unit, int lane)
+{
+    const int octet = unit / kEights;
+    const float* row = raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
+                       (unit % kEights * 8 + lane % 4) * kTaps;
+    auto& half = taps.eights[eight * (kRawOuts / kOutsAtOnce) + octet];
+    split_weights(half[unit % kEights], row, lane);
+}
+
+// Halves of the weights of the first step, by the warps that multiply, a unit each:
+// there is nothing to multiply before.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_first(Ring<kParts, kWhole>& ring,
+                                            Barriers& barriers, int warp, int lane)
+{
+    static_assert(kRawOuts / kOutsAtOnce * kEights == kConsumerWarps, "a unit each");
+#pragma unroll 1
+    for (int eight = 0; eight < kEights; ++eight) {
+        mbarrier_wait(&barriers.raw_full[eight], 0);
+        split_unit(ring.taps[0], ring.raw[eight], eight, warp, lane);
+        __syncwarp();
+        if (lane == 0) mbarrier_arrive(&barriers.first_read[eight]);
+    }
+    fence_proxy_async();
+    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+}
+
 // Halves of eight input maps of a pixel of the tile. `place` is where the pixel lies in
 // a map of floats; it may lie outside of the image, and there may be fewer `maps`.
 template <int kParts, bool kWhole>
@@ -229,11 +260,10 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
                                       const Work& work, int warp, int lane)
 {
     constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
-    constexpr int kOctets = kRawOuts / kOutsAtOnce;
     constexpr int kPixelUnits = kPixels / kWarp;
     constexpr int kOthers = kSplitters - 1;
     static_assert(kPixels % kWarp == 0, "each lane has a pixel");
-    static_assert(kOctets * kEights == kSplitters + 1, "one warp has two units");
+    static_assert(kConsumerWarps == kSplitters + 1, "one warp has two units");
     static_assert(kPixelUnits >= kOthers && kPixelUnits <= 2 * kOthers,
                   "a warp has one or two units of pixels");
     const int pitch = kWhole ? work.n * work.n : kRawMap;
@@ -244,14 +274,6 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
         const Raw<kWhole>& raw = ring.raw[half % kRawSlots];
         mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);
         mbarrier_wait(&barriers.raw_full[half % kRawSlots], half / kRawSlots % 2);
-        const auto weights = [&](int unit) {
-            const int octet = unit / kEights;
-            const float* row =
-                raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
-                (unit % kEights * 8 + lane % 4) * kTaps;
-            auto& octets = ring.taps[slot].eights;
-            split_weights(octets[eight * kOctets + octet][unit % kEights], row, lane);
-        };
         const auto pixels = [&](int unit) {
             const int pixel = unit * kWarp + lane;
             const int row = pixel / kRow;
@@ -267,13 +289,23 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
             split_pixel<kParts>(ring.pixels[slot], raw, eight, pixel, place, inside,
                                 pitch, work.c_in - step * kDepth - eight * 8);
         };
-        weights(warp);
-        if (warp == 0) {
-            weights(kSplitters);
-        } else {
-            pixels(warp - 1);
-            if (turn < kPixelUnits - kOthers) pixels(kOthers + turn);
+        // Halves of weights of the first step are made by warps that multiply later.
+        const bool first = half < kEights;
+        int unit = first ? kConsumerWarps : warp;
+#pragma unroll 1
+        for (; unit < kConsumerWarps; unit += warp == 0 ? kSplitters : kConsumerWarps) {
+            split_unit(ring.taps[slot], raw, eight, unit, lane);
         }
+        const bool more = turn < kPixelUnits - kOthers && warp > 0;
+        unit = first ? warp : warp > 0 ? warp - 1 : kPixelUnits;
+        int next = first ? warp + kSplitters : more ? kOthers + turn : kPixelUnits;
+#pragma unroll 1
+        while (unit < kPixelUnits) {
+            pixels(unit);
+            unit = next;
+            next = kPixelUnits;
+        }
+        if (first) mbarrier_wait(&barriers.first_read[eight], 0);
         turn += 2 * kOthers - kPixelUnits;
         if (turn >= kOthers) turn -= kOthers;
         fence_proxy_async();
@@ -353,6 +385,9 @@ __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_init(&barriers.full[s], kSplitters);
             mbarrier_init(&barriers.empty[s], kConsumerWarps);
         }
+        for (int eight = 0; eight < kEights; ++eight) {
+            mbarrier_init(&barriers.first_read[eight], kConsumerWarps);
+        }
         fence_mbarrier_init();
     }
     __syncthreads();
@@ -370,6 +405,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         return;
     }
     copies.begin(warp);
+    split_first(ring, barriers, warp, lane);
     claim_registers<200>();
     const int group = warp / kGroupWarps;
     unsigned item = 0;
