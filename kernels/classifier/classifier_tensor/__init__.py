@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Rung
+from climb.bench.problem import Rung, Size
+from climb.bench.work import Work
 from kernels.classifier.classifier import ladder as on_cores
 from kernels.classifier.classifier.problem import CLASS1, CLASS2
 from kernels.classifier.classifier.problem import problem as any_batch
@@ -41,6 +42,13 @@ problem = replace(
         {"inputs": 132, "outputs": 65, "batch": 3},
     ),
 )
+
+
+def _corrected(size: Size) -> Work:
+    """The least work where two of the three products are of bfloat16."""
+    flops = int(any_batch.flops(size))
+    return replace(problem.work(size), tensor={"tf32": flops, "bf16": 2 * flops})
+
 
 ladder = Ladder(
     problem,
@@ -74,6 +82,17 @@ ladder = Ladder(
             workspace=launches.sums(launches.slabs_plan),
             capability="9.0",
             arch="sm_90a",
+        ),
+        Rung(
+            "bf16_corrections",
+            "products with low parts in bfloat16",
+            launches.bf16_corrections,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.sums(launches.slabs_plan),
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
         ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),

@@ -11,7 +11,18 @@ from kernels.classifier.classifier.launches import args, extents_fit
 from kernels.classifier.classifier.problem import FLOAT
 from kernels.classifier.classifier.tuning import width
 
-__all__ = ["extents_fit", "mma", "mma_plan", "slabs", "slabs_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+__all__ = [
+    "bf16_corrections",
+    "extents_fit",
+    "mma",
+    "mma_plan",
+    "slabs",
+    "slabs_plan",
+    "sums",
+    "tensor_maps_fit",
+    "wgmma",
+    "wgmma_plan",
+]
 
 #: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
@@ -104,17 +115,22 @@ def slabs_plan(size: Size) -> tuple[int, int]:
     return ceil_div(stages, each), each
 
 
-def slabs(size: Size) -> tuple[Launch, ...]:
+def slabs(size: Size, kernel: str = "classifier_slabs") -> tuple[Launch, ...]:
     """A block for a tile and a piece of the inputs, with stages of two slabs; the second pass is launched early."""
     pieces, stages = slabs_plan(size)
     _, _, output, *extents = args(size)
     grid = (ceil_div(size["outputs"], SLAB_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
     to = output if pieces == 1 else "sums"
     taken = (*maps(size, SLAB_ROWS, l2_promotion=128), to, *extents, np.int32(size["batch"]), np.int32(stages))
-    first = Launch("classifier_slabs", grid, (THREADS,), taken, SLAB_BYTES)
+    first = Launch(kernel, grid, (THREADS,), taken, SLAB_BYTES)
     if pieces == 1:
         return (first,)
     n = size["outputs"] * size["batch"]
     last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
     blocks = ceil_div(n, SECOND_THREADS)
     return (first, Launch(f"add_pieces_late<{SECOND_THREADS}>", (blocks,), (SECOND_THREADS,), last_args, pdl=True))
+
+
+def bf16_corrections(size: Size) -> tuple[Launch, ...]:
+    """The launches of ``slabs``: a stage has as many bytes, two parts of the input in bfloat16 in place of one."""
+    return slabs(size, "classifier_corrected")
