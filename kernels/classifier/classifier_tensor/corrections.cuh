@@ -77,8 +77,8 @@ struct Sums {
 };
 
 // Adds the products of a warpgroup's 64 lines of weights with a slab of the samples.
-// `row` is the lane's for ldmatrix, `quad` the first or the second of eight. Where there
-// is no `more`, sums begin anew.
+// `row` is the lane's for ldmatrix, `quad` the first or the second of eight. Sums begin
+// anew where there is no `more`.
 __device__ __forceinline__ void multiply_slab(
     Sums& sums, const float* weights, int row, int quad, const Samples& samples,
     bool more, bool more_corrections)
