@@ -156,6 +156,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
     }
     __syncthreads();
     if (warp >= kProducer / 32) {
+        release_registers<40>();
         const int role = warp - kProducer / 32;
         if (role == 0 && lane == 0) {  // copies
             for (int i = 0; i < count; ++i) {
@@ -187,19 +188,23 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
         __syncwarp();
         if constexpr (kParts > 1) cluster_sync();
     } else {
+        claim_registers<88>();
         int places[4];
         find_columns(warp * 16 + lane / 4, lane % 4, places);
-        float totals[16] = {};
+        float totals[16] = {}, values[16];  // by 8 of k, in the order of fragments
+        const auto load = [&](int i) {
+            mbarrier_wait(&slices[i % kStages].full, i / kStages % 2);
+#pragma unroll
+            for (int j = 0; j < 16; ++j) {
+                values[j] =
+                    ring[i % kStages].b[0][places[j % 4] + j / 4 * 8 * 32];
+            }
+        };
+        if (count > 0) load(0);
 #pragma unroll 1
         for (int i = 0; i < count; ++i) {
             const Stage& from = ring[i % kStages];
             Slice& slice = slices[i % kStages];
-            mbarrier_wait(&slice.full, i / kStages % 2);
-            float values[16];  // by 8 of k, in the order of fragments
-#pragma unroll
-            for (int j = 0; j < 16; ++j) {
-                values[j] = from.b[0][places[j % 4] + j / 4 * 8 * 32];
-            }
             const bool tiny = is_tiny(values);
             const float up = tiny ? kUp : 1.0f, unit = tiny ? kDown : 1.0f;
             unsigned high[4][4], low[4][4];
@@ -228,6 +233,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
 #pragma unroll
             for (int s = 0; s < 4; ++s) wgmma_tf32(sums, high[s], tall + 2 * s, true);
             wgmma_commit();
+            if (i + 1 < count) load(i + 1);  // while products are made
             wgmma_wait<0>();
             __syncwarp();
             if (lane == 0) mbarrier_arrive(&slice.empty);
