@@ -94,6 +94,16 @@ ladder = Ladder(
             arch="sm_90a",
             work=_corrected,
         ),
+        Rung(
+            "clusters",
+            "a cluster adds up its pieces, in one launch",
+            launches.clusters,
+            alignment={"weights": 16, "input": 16, "output": 16},
+            requires=launches.tensor_maps_fit,
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
+        ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),
 )

@@ -13,6 +13,7 @@ from kernels.classifier.classifier.tuning import width
 
 __all__ = [
     "bf16_corrections",
+    "clusters",
     "extents_fit",
     "mma",
     "mma_plan",
@@ -134,3 +135,21 @@ def slabs(size: Size, kernel: str = "classifier_slabs") -> tuple[Launch, ...]:
 def bf16_corrections(size: Size) -> tuple[Launch, ...]:
     """The launches of ``slabs``: a stage has as many bytes, two parts of the input in bfloat16 in place of one."""
     return slabs(size, "classifier_corrected")
+
+
+#: ``clusters``: the kernel's kTileRows and kBoxRows, kThreads and its shared memory in bytes.
+CLUSTER_ROWS, BOX_ROWS, CLUSTER_THREADS = 320, 160, 768
+CLUSTER_BYTES = FLOAT * 4 * DEPTH * (CLUSTER_ROWS + 3 * SAMPLES)
+#: Pieces of the inputs, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
+CLUSTER_PIECES = {8: 112, 4: 112, 2: tuning.SMS}
+
+
+def clusters(size: Size) -> tuple[Launch, ...]:
+    """A cluster for a tile, in as many pieces as there are SMs for, with stages of one slab."""
+    tiles = ceil_div(size["outputs"], CLUSTER_ROWS) * ceil_div(size["batch"], SAMPLES)
+    stages = ceil_div(size["inputs"], DEPTH)
+    fits = (p for p, blocks in CLUSTER_PIECES.items() if p * tiles <= blocks and p <= stages)
+    pieces = next(fits, 1)
+    _, _, output, *extents = args(size)
+    taken = (*maps(size, BOX_ROWS), output, *extents, np.int32(size["batch"]))
+    return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)

@@ -68,6 +68,13 @@ CORNERS = [
         {"inputs": 11 * 128, "outputs": 4, "batch": 2},
         {"kernels.classifier.classifier.tuning.SMS": 1},
     ),
+    Corner(
+        "classifier_tensor",
+        "a ring that goes round in one block",
+        {"inputs": 11 * 32, "outputs": 4, "batch": 2},
+        {"kernels.classifier.classifier_tensor.launches.CLUSTER_PIECES": {}},
+        only="kPieces",
+    ),
     Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
 
@@ -107,6 +114,10 @@ PLANTED = [
      WrongResult),
     ("classifier_tensor", "bf16_corrections", "(4 + eight) ^ sample % 8", "4 + eight", EmulatorError),
     ("classifier_tensor", "bf16_corrections", "fence_proxy_async();", "", EmulatorError),
+    ("classifier_tensor", "clusters", "at_rank(from, p)", "at_rank(from, 0)", WrongResult),
+    ("classifier_tensor", "clusters", "lower + 2 * s, more || s > 0", "whole + 2 * s, more || s > 0", WrongResult),
+    ("classifier_tensor", "clusters", "fence_proxy_async();", "", EmulatorError),
+    ("classifier_tensor", "clusters", "cluster_sync();  // before shared", "{}  // before shared", EmulatorError),
     ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),
     ("classifier_f16", "slabs", "j < kSlabs; ++j) total", "j < 1; ++j) total", WrongResult),
     ("classifier_f16", "slabs", "mbarrier_wait(&full[at.slot], at.parity);", "", EmulatorError),
@@ -128,6 +139,8 @@ HIDDEN = [
     ("classifier_tensor", "slabs", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
     ("classifier_tensor", "bf16_corrections", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
     ("classifier_tensor", "bf16_corrections", "part.high[j];", "part.high[j] + part.corrections[j];", WrongResult),
+    ("classifier_tensor", "clusters", "if (lane == 0) mbarrier_arrive(&empty[slot]);", "", EmulatorError),
+    ("classifier_tensor", "clusters", "sync_consumers();  // all reads", "// all reads", EmulatorError),
     ("classifier_f16", "slabs", "if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);", "", EmulatorError),
     ("classifier_f16", "slabs", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
 ]  # fmt: skip
