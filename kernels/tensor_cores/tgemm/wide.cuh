@@ -146,31 +146,39 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
     const long long all = (k + kDepth - 1) / kDepth;
     const int first = part * all / kParts;
     const int count = (part + 1) * all / kParts - first;
-    if (threadIdx.x == 0) {
+    const auto copy = [&](int i) {
+        Stage& to = ring[i % kStages];
+        Slice& slice = slices[i % kStages];
+        const int at = (first + i) * kDepth;
+        mbarrier_arrive_expect(&slice.arrived, sizeof(to.a));
+        tma_load(to.a, a_boxes, at, y, &slice.arrived);
+        mbarrier_arrive_expect(&slice.full, sizeof(to.b));
+#pragma unroll 1
+        for (int box = 0; box < kTileColumns / 32; ++box) {
+            tma_load(to.b[box], b_boxes, x + 32 * box, at, &slice.full);
+        }
+    };
+    if (threadIdx.x == kProducer) {
+        tma_prefetch(a_boxes);
+        tma_prefetch(b_boxes);
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&slices[s].arrived, 1);
             mbarrier_init(&slices[s].full, 1 + kSplitters);
             mbarrier_init(&slices[s].empty, kProducer / 32);
         }
         fence_mbarrier_init();
+#pragma unroll 1
+        for (int i = 0; i < min(count, kStages); ++i) copy(i);
     }
     __syncthreads();
     if (warp >= kProducer / 32) {
         release_registers<40>();
         const int role = warp - kProducer / 32;
         if (role == 0 && lane == 0) {  // copies
-            for (int i = 0; i < count; ++i) {
-                Stage& to = ring[i % kStages];
-                Slice& slice = slices[i % kStages];
-                const int at = (first + i) * kDepth;
-                mbarrier_wait(&slice.empty, i / kStages % 2 ^ 1);
-                mbarrier_arrive_expect(&slice.arrived, sizeof(to.a));
-                tma_load(to.a, a_boxes, at, y, &slice.arrived);
-                mbarrier_arrive_expect(&slice.full, sizeof(to.b));
 #pragma unroll 1
-                for (int box = 0; box < kTileColumns / 32; ++box) {
-                    tma_load(to.b[box], b_boxes, x + 32 * box, at, &slice.full);
-                }
+            for (int i = kStages; i < count; ++i) {
+                mbarrier_wait(&slices[i % kStages].empty, i / kStages % 2 ^ 1);
+                copy(i);
             }
         } else if (role >= 1 && role <= kSplitters) {  // splits A
             for (int i = 0; i < count; ++i) {

@@ -188,7 +188,7 @@ HIDDEN = [
     ("tgemm", "few_rows", "sync_warpgroup(1 + group);  // A is split", "//", EmulatorError),
     ("tgemm", "wide_tiles", "raised ? kDown : 1.0f", "1.0f", WrongResult),
     ("tgemm", "wide_tiles", "tiny ? kDown : 1.0f", "1.0f", WrongResult),
-    ("tgemm", "wide_tiles", "mbarrier_wait(&slice.empty, i / kStages % 2 ^ 1);", "", EmulatorError),
+    ("tgemm", "wide_tiles", "mbarrier_wait(&slices[i % kStages].empty, i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "wide_tiles", "sync_consumers();  // all reads", "// all reads", EmulatorError),
     ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
