@@ -10,14 +10,15 @@
 
 // Splits 8 of k of a row of A, a row for each lane of the warp: those with even k come
 // first, then those with odd k. Returns what B must be multiplied by instead.
-__device__ __forceinline__ float split_a(const Stage& stage, Split& parts_of_a, int row, int eighth)
+__device__ __forceinline__ float split_a(Stage& stage, int row, int eighth)
 {
-    int quads[2];
+    float4* quads[2];
     float values[8];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        quads[i] = row * (kDepth / 4) + ((2 * eighth + i) ^ row % 8);
-        const float4 v = reinterpret_cast<const float4*>(stage.a)[quads[i]];
+        const int quad = (2 * eighth + i) ^ row % 8;
+        quads[i] = reinterpret_cast<float4*>(stage.a + row * kDepth) + quad;
+        const float4 v = *quads[i];
         values[4 * i] = v.x, values[4 * i + 1] = v.y;
         values[4 * i + 2] = v.z, values[4 * i + 3] = v.w;
     }
@@ -32,10 +33,8 @@ __device__ __forceinline__ float split_a(const Stage& stage, Split& parts_of_a, 
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const float *h = high + 4 * i, *l = low + 4 * i;
-        reinterpret_cast<float4*>(parts_of_a.high)[quads[i]] =
-            make_float4(h[0], h[1], h[2], h[3]);
-        reinterpret_cast<float4*>(parts_of_a.low)[quads[i]] =
-            make_float4(l[0], l[1], l[2], l[3]);
+        *quads[i] = make_float4(h[0], h[1], h[2], h[3]);
+        quads[i][kTileRows * kDepth / 4] = make_float4(l[0], l[1], l[2], l[3]);
     }
     return raised ? kDown : 1.0f;
 }
@@ -49,7 +48,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
              float alpha, const float* A, int lda, const float* B, int ldb, float beta,
              float* C, int ldc)
 {
-    extern __shared__ __align__(1024) Ring rings[];
+    extern __shared__ __align__(1024) Stage rings[];
     __shared__ Barrier barriers[kGroups][kStages];
     __shared__ float factors[kGroups][2][4];
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32 % 4;
@@ -62,11 +61,11 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     const long long share = part * kGroups + group;
     const int first = share * slices / kShares;
     const int count = (share + 1) * slices / kShares - first;
-    Stage* ring = rings[group].stages;
+    Stage* ring = rings + group * kStages;
     Barrier* full = barriers[group];
     const auto load = [&](int i) {
         const int slot = i % kStages, at = (first + i) * kDepth;
-        mbarrier_arrive_expect(&full[slot], sizeof(Stage));
+        mbarrier_arrive_expect(&full[slot], sizeof(Stage) - sizeof(Stage::a_low));
         tma_load(ring[slot].b[0], b_boxes, x, at, &full[slot]);
         tma_load(ring[slot].b[1], b_boxes, x + 32, at, &full[slot]);
         tma_load(ring[slot].a, a_boxes, at, y, &full[slot]);
@@ -85,8 +84,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     for (int i = 0; i < count; ++i) {
         Stage& from = ring[i % kStages];
         mbarrier_wait(&full[i % kStages], i / kStages % 2);
-        Split& parts_of_a = rings[group].parts[i % 2];
-        const float factor = split_a(from, parts_of_a, lane, warp);
+        const float factor = split_a(from, lane, warp);
         if (lane == 0) factors[group][i % 2][warp] = factor;
         float values[16];  // by 8 of k, in the order of fragments
 #pragma unroll
@@ -96,8 +94,9 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             values[j] = from.b[column / 32][row * 32 + quad * 4 + column % 4];
         }
         fence_proxy_async();
-        sync_warpgroup(1 + group);  // A is split, so this stage has been read
-        if (thread % 128 == 0 && i + kStages < count) load(i + kStages);
+        sync_warpgroup(1 + group);  // A is split; the stage before has been read
+        const int next = i - 1 + kStages;
+        if (thread % 128 == 0 && i > 0 && next < count) load(next);
         const float unit = raise_tiny(values) ? kDown : 1.0f;
         unsigned high[4][4], low[4][4];
 #pragma unroll
@@ -114,7 +113,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
                 asm volatile("" : "+r"(high[s][j]), "+r"(low[s][j]));
             }
         }
-        const Descriptor both = describe_rows_of_k(parts_of_a.high);  // then the low ones
+        const Descriptor both = describe_rows_of_k(from.a);  // then its low parts
         float sums[32];
         wgmma_fence();
 #pragma unroll
@@ -153,7 +152,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
         float values[4] = {};
 #pragma unroll
         for (int i = 0; i < kParts * kGroups; ++i) {
-            const float* from = rings[i % kGroups].stages[0].b[0];
+            const float* from = rings[i % kGroups * kStages].b[0];
             if constexpr (kParts > 1) from = at_rank(from, i / kGroups);
             from += row * kSumPitch + column;
             const float4 v = *reinterpret_cast<const float4*>(from);

@@ -5,18 +5,12 @@ constexpr int kTileRows = 32, kTileColumns = 64, kDepth = 32;  // of k, in a sta
 constexpr int kGroups = 4, kStages = 3, kThreads = 128 * kGroups;
 constexpr int kSumPitch = kTileColumns + 4;  // lanes then store to all banks
 
-// Boxes of 32 x 32 floats, swizzled. Each warpgroup has a ring of its own, and room for
-// two pairs of A's parts: those that products read, and those that are being split.
+// Boxes of 32 x 32 floats, swizzled, and room for low parts beside A's, which become
+// high ones. Each warpgroup has stages of its own.
 struct alignas(1024) Stage {
     float b[kTileColumns / 32][kDepth * 32];
     float a[kTileRows * kDepth];
-};
-struct alignas(1024) Split {
-    float high[kTileRows * kDepth], low[kTileRows * kDepth];
-};
-struct alignas(1024) Ring {
-    Stage stages[kStages];
-    Split parts[2];
+    float a_low[kTileRows * kDepth];
 };
 static_assert(kTileRows * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
               "a warpgroup's ring has room for its sums");

@@ -281,7 +281,7 @@ def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 #: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all stages.
-FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * (3 * 3 + 4) * 4096
+FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
 #: Parts of k of a tile, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
 FEW_PARTS = {8: 112, 4: 112, 2: SMS}
 #: Of wide.cuh: columns of a tile, threads, bytes of all stages; parts as above.
