@@ -46,13 +46,28 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     const int first = blockIdx.y * stages_per_block;
     const int all = (inputs + kSlabs * kDepth - 1) / (kSlabs * kDepth);
     const int last = min(first + stages_per_block, all);
-    if (threadIdx.x == 0) {
+    const auto copy = [&](int i, int slot) {
+        Stage& stage = stages[slot];
+        mbarrier_arrive_expect(&arrived[slot], kSlabs * sizeof(Samples::whole));
+        mbarrier_arrive_expect(&full[slot], sizeof(stage.weights));
+#pragma unroll
+        for (int s = 0; s < kSlabs; ++s) {
+            const int from = (i * kSlabs + s) * kDepth;
+            tma_load(stage.input[s].whole, input, from, first_sample, &arrived[slot]);
+            tma_load(stage.weights[s], weights, from, first_row, &full[slot]);
+        }
+    };
+    if (threadIdx.x == kConsumers) {
+        tma_prefetch(weights);
+        tma_prefetch(input);
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&arrived[s], 1);
             mbarrier_init(&full[s], 1 + kSplitters);
             mbarrier_init(&empty[s], kConsumers / kWarp);
         }
         fence_mbarrier_init();
+#pragma unroll 1
+        for (int s = 0; s < min(last - first, kStages); ++s) copy(first + s, s);
     }
     __syncthreads();
     float total[kBatch / 2] = {};
@@ -61,20 +76,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const int role = warp - kConsumers / kWarp;
         Slot<kStages> at;
         if (role == 0 && lane == 0) {  // copies
-            for (int i = first; i < last; ++i, at.next()) {
-                mbarrier_wait(&empty[at.slot], at.parity ^ 1);
-                Stage& stage = stages[at.slot];
-                mbarrier_arrive_expect(&arrived[at.slot],
-                                       kSlabs * sizeof(Samples::whole));
-                mbarrier_arrive_expect(&full[at.slot], sizeof(stage.weights));
-#pragma unroll
-                for (int s = 0; s < kSlabs; ++s) {
-                    const int from = (i * kSlabs + s) * kDepth;
-                    tma_load(stage.input[s].whole, input, from, first_sample,
-                             &arrived[at.slot]);
-                    tma_load(stage.weights[s], weights, from, first_row,
-                             &full[at.slot]);
-                }
+            for (int i = first + kStages; i < last; ++i, at.next()) {
+                mbarrier_wait(&empty[at.slot], at.parity);
+                copy(i, at.slot);
             }
         } else if (role >= 1 && role <= kSplitters) {  // splits the input
             for (int i = first; i < last; ++i, at.next()) {

@@ -126,7 +126,9 @@ __global__ void __cluster_dims__(kPieces) __launch_bounds__(kThreads, 1)
     const int first = static_cast<long long>(piece) * all / kPieces;
     const int last = static_cast<long long>(piece + 1) * all / kPieces;
     const unsigned count = last - first;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == kConsumers) {
+        tma_prefetch(weights);
+        tma_prefetch(input);
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&arrived[s], 1);
             mbarrier_init(&full[s], 1 + kSplitters);
