@@ -116,7 +116,6 @@ __global__ void __cluster_dims__(large::kCluster)
         }
     } else {
         claim_registers<232>();
-        if (threadIdx.x == 128) tma_prefetch(C);  // so that no store waits for the map
         const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
         Output<Plan::kPlaces> output = {shared.pieces[group], 0, 0, 0, group};
         constexpr int kLater = 16 * Plan::kLater, kNow = kCols / 2 - kLater;

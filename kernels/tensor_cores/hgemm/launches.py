@@ -207,5 +207,5 @@ PLANS: dict[str, Plan] = {
     "small_tiles": _with_small_tiles(_through_shared_memory("overlapped")),
     "balanced": _BALANCED,
     "split_k": _with_split_k(_BALANCED),
-    "two_widths": _with_split_k(_TWO_WIDTHS),
+    "two_widths": _TWO_WIDTHS,
 }

@@ -31,7 +31,6 @@ __global__ void __launch_bounds__(160, 1)
         for (int j = 0; j < kCols; j += 64)
             tma_load(stage.b + j * kDepth, B, first.y + j, i * kDepth, barrier);
     };
-    if (threadIdx.x == 0) tma_prefetch(B);  // while the first copy waits for A's map
     if (threadIdx.x == 128) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
@@ -44,7 +43,6 @@ __global__ void __launch_bounds__(160, 1)
         for (int i = 1; i < min(slices, kStages); ++i) load(i);
     }
     __syncthreads();
-    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= 128) {
         for (int i = kStages; threadIdx.x == 128 && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);

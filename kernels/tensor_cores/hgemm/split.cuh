@@ -63,7 +63,6 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
         for (int j = 0; j < kCols; j += 64)
             tma_load(stage.b + j * kDepth, B, first.y + j, k + i * kDepth, barrier);
     };
-    if (threadIdx.x == 0) tma_prefetch(B);  // while the first copy waits for A's map
     if (threadIdx.x == kProducer) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
@@ -79,7 +78,6 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     }
     __syncthreads();
     cluster_arrive_relaxed();  // the other block may send its sums
-    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= kProducer) {
         for (int i = kStages; threadIdx.x == kProducer && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);
