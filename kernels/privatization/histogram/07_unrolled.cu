@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads) histogram_unrolled(
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            // Lanes read different bins, so each starts in another bank.
+            // Lanes read different bins, so each lane starts in a different bank.
             sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {
