@@ -8,7 +8,7 @@ __global__ void __cluster_dims__(kBlocks) __launch_bounds__(kThreads)
     row_max(const float* x, float* y, int cols)
 {
     __shared__ float parts[kBlocks];
-    cluster_arrive();  // this block has begun
+    cluster_arrive();  // this block has started
     const int row = blockIdx.x / kBlocks;
     float most = x[row * cols];
     for (int col = cluster_rank() * kThreads + threadIdx.x; col < cols;

@@ -7,7 +7,7 @@
 #include "quads.cuh"
 
 constexpr int kThreads = 64;
-constexpr int kMine = 2;   // float4 of columns that are the thread's own
+constexpr int kMine = 2;   // float4s of the thread's own columns
 constexpr int kAhead = 2;  // rows in flight
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
