@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(kThreads, 2)
             const bool inside = i < inputs;
 #pragma unroll
             for (int n = 0; n < kLines / kLinesAtOnce; ++n) {
-                // Past the end, the last row or sample is copied again; its sum is not
-                // stored.
+                // Past the last row or sample the last one is copied again, and its sum
+                // is not stored.
                 const int line = n * kLinesAtOnce + lane / kPacks;
                 const bool is_row = n * kLinesAtOnce < kTileRows;
                 const size_t at = is_row
