@@ -1,4 +1,4 @@
-// Idea: four loads in flight per thread: values arrive while others are counted.
+// Idea: keep four loads in flight per thread: values arrive while others are counted.
 // From the rung before: kUnroll independent loads, all issued before the first value is
 // counted.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
@@ -7,7 +7,7 @@
 #include "count.cuh"
 
 constexpr int kThreads = 1024;
-constexpr int kCopies = 32;  // one per lane, which is also one per bank
+constexpr int kCopies = 32;  // one per lane and so one per bank
 constexpr int kUnroll = 4;
 
 template <int kBins>

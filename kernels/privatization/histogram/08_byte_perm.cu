@@ -1,4 +1,4 @@
-// Idea: one byte permute makes the address: bin in byte 1, copy in byte 0.
+// Idea: compute an address with one byte permute: bin in byte 1, copy in byte 0.
 // From the rung before: 64 copies, so that a bin fills 256 bytes, and no shift, mask or
 // addition per address.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
@@ -10,7 +10,7 @@ constexpr int kThreads = 1024;
 constexpr int kUnroll = 4;
 constexpr int kBinBytes = 256;  // one step of byte 1 of an address
 constexpr int kWordBytes = sizeof(unsigned);
-// One per lane of two neighbouring warps, so two in each bank.
+// One copy per lane of two neighbouring warps, so two in each bank.
 constexpr int kCopies = kBinBytes / kWordBytes;
 
 // Byte 0 of the result is byte 0 of place, and byte 1 is byte b of word. Bytes 2 and 3

@@ -1,4 +1,4 @@
-// Idea: histogram's first rung, with its 256 counts at a place of our choice.
+// Idea: histogram's first rung, with its 256 counts at an offset that we choose.
 // From the rung before: the first rung.
 // Requires: counts set to zero; the first `before` of them stay zero.
 constexpr int kThreads = 256;
