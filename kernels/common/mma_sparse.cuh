@@ -1,5 +1,5 @@
 // Products of a warp whose first factor is 2:4 sparse (mma.sp, sm_80): 16 x 8 sums of
-// halves, d += A B, for 32 of k, of which A stores 16.
+// halves, d += A B, for 32 of k, 16 of them stored in A.
 //
 // A's fragment is that of a dense product with 16 columns. B has 32 rows: with
 // g = lane / 4 and t = lane % 4, b[i] holds rows 8i + 2t and 8i + 2t + 1 of column g.

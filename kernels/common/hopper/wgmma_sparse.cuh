@@ -1,5 +1,5 @@
 // Products of a warpgroup whose first factor is 2:4 sparse (wgmma.sp, sm_90a): 64 x N
-// sums over 32 of k, of which A stores 16 halves, for N of 128 or 256.
+// sums over 32 of k, 16 of them stored in A, as halves, for N of 128 or 256.
 //
 // A tile of A holds only the stored half of its elements: rows of 64 bytes per 64 of k.
 // 32-bit registers of metadata tell which elements these are. Lane 4g + t supplies rows

@@ -14,7 +14,7 @@ template <int kRadius, int kWidth>
 __global__ void __launch_bounds__(kAcross * kDown) stencil2d_register_tile(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
-    // In quads: the radius rounded up, so that all accesses are whole float4s.
+    // In quads: the radius rounded up, so that every access is a full float4.
     constexpr int kHalo = (kRadius + kOut - 1) / kOut;
     constexpr int kQuads = 1 + 2 * kHalo;
     constexpr int kHigh = kRadius <= 4 ? 8 : 4;
