@@ -48,6 +48,15 @@ def test_renamed_variable_has_other_tokens_and_the_same_machine_code() -> None:
     assert proof.same_machine_code(point(), renamed) == ""
 
 
+def test_rung_for_one_architecture_alone_is_compiled_for_it() -> None:
+    """Its options name the architecture; setmaxnreg is refused on all others."""
+    alone = SOURCE.replace("y[threadIdx.x]", 'asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); y[threadIdx.x]')
+    old, new = point(alone), point(alone.replace("value", "partial"))
+    for one in (old, new):
+        one["options"].append("-arch=sm_90a")
+    assert proof.same_machine_code(old, new) == ""
+
+
 def test_renamed_kernel_has_the_same_tokens() -> None:
     renamed = point(SOURCE.replace("warp_sums", "sum_of_warp"), kernel="sum_of_warp")
     assert proof.same_tokens(point(), renamed) and proof.same_machine_code(point(), renamed) == ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from climb.bench import records
 from climb.validation.mutation.running import Outcome
 from climb.validation.mutation.survivors import (
     NO_REASON,
@@ -82,10 +83,26 @@ def _share(part: int, whole: int) -> str:
 def load_results(path: Path) -> dict[str, Outcome]:
     """Load outcomes of earlier runs by key; empty if the file is missing or has another form."""
     try:
-        entries: list[Mapping] = json.loads(path.read_text(encoding="utf-8"))["mutants"]
-        return {entry["key"]: Outcome(**entry) for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError):
+        return {outcome.key: outcome for outcome in records.load(path, _Results).mutants}
+    except (OSError, records.RecordError):
         return {}
+
+
+@dataclass(frozen=True)
+class _Results:
+    """A file of outcomes, whatever else it holds."""
+
+    mutants: list[Outcome]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The file of a ``Run``."""
+
+    seed: int
+    revision: str
+    known: list[Known]
+    mutants: list[Outcome]
 
 
 @dataclass(frozen=True)
@@ -106,10 +123,9 @@ class Run:
 
     @classmethod
     def load(cls, path: Path) -> Run:
-        """Load the run in a file."""
-        data = json.loads(path.read_text(encoding="utf-8"))
-        outcomes = [Outcome(**entry) for entry in data["mutants"]]
-        return cls(data["seed"], data["revision"], outcomes, [Known(**entry) for entry in data["known"]])
+        """Load the run in a file. Raises RecordError if it has another form."""
+        data = records.load(path, _Saved)
+        return cls(data.seed, data.revision, data.mutants, data.known)
 
     def save(self, path: Path) -> None:
         """Write the run, one outcome per line, and beside it its report as text."""
@@ -117,7 +133,7 @@ class Run:
         head = {"seed": self.seed, "revision": self.revision, "known": known}
         rows = ",\n".join(json.dumps(asdict(outcome)) for outcome in self.outcomes)
         text = json.dumps(head, indent=1)[:-2] + f',\n "mutants": [\n{rows}\n ]\n}}\n'
-        path.write_text(text, encoding="utf-8")
+        records.save(path, None, _Saved, text)
         path.with_suffix(".txt").write_text(self.text(), encoding="utf-8")
 
     def text(self) -> str:

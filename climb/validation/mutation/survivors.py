@@ -7,11 +7,11 @@ it. An entry that the run contradicts is wrong, and makes the command fail.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from climb.bench import records
 from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.running import NOT_COUNTED, Outcome
 
@@ -45,8 +45,9 @@ class Known:
 
 def known_survivors(path: Path = KNOWN) -> list[Known]:
     """Load the committed entries. Raises ValueError for an entry without a reason, of an unknown kind, or that occurs
-    twice; also for a test on an entry of another kind than "noticed", and for an entry of this kind without a test."""
-    entries = [Known(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    twice; also for a test on an entry of another kind than "noticed", and for an entry of this kind without a test.
+    Raises RecordError if the file has another form."""
+    entries = records.load(path, list[Known])
     places = [(one.file, one.original, one.mutated, one.place) for one in entries]
     for one, place in zip(entries, places, strict=True):
         name = f"{path.name}: {one.file}: {one.mutated}"

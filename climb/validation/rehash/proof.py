@@ -17,6 +17,8 @@ from climb.toolchain import compile_cuda, disassemble, resources
 
 #: The number of processes that compile a source before two sources count as different.
 TRIES = 4
+#: What a rung for one architecture alone has among its options.
+_ARCH = "-arch="
 #: Symbols, and labels, which nvdisasm numbers across the kernels of a file.
 _SYMBOL = re.compile(r"\b_Z\w+|\.L_x_\d+")
 
@@ -65,8 +67,12 @@ def _variants(point: dict[str, Any], arch: str) -> set[str]:
 
 
 def _machine_code(point: dict[str, Any], arch: str) -> tuple[Any, ...]:
+    """Return the code of all launched kernels, for the architecture that the options name, or else for ``arch``."""
     kernels = tuple(dict.fromkeys(launch["kernel"] for launch in point["launches"]))
-    return tuple(_kernel_code(point["source"], tuple(point["options"]), kernels, kernel, arch) for kernel in kernels)
+    named = [option for option in point["options"] if option.startswith(_ARCH)]
+    options = tuple(option for option in point["options"] if option not in named)
+    arch = named[0].removeprefix(_ARCH) if named else arch
+    return tuple(_kernel_code(point["source"], options, kernels, kernel, arch) for kernel in kernels)
 
 
 @functools.cache

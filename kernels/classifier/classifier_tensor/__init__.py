@@ -1,7 +1,8 @@
 """The classifier on tensor cores, for batches: float32 weights and input, three TF32 products for each of float32.
 
 The layouts are those of the ladder ``classifier``, with samples enough for a tensor core. Any finite float32 number is
-taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite number has no parts.
+taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite number has no parts; so does
+one from 2^128 - 2^119 on where parts are of bfloat16, which rounds it to infinity.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Rung
+from climb.bench.problem import Rung, Size
+from climb.bench.work import Work
 from kernels.classifier.classifier import ladder as on_cores
 from kernels.classifier.classifier.problem import CLASS1, CLASS2
 from kernels.classifier.classifier.problem import problem as any_batch
@@ -41,6 +43,13 @@ problem = replace(
         {"inputs": 132, "outputs": 65, "batch": 3},
     ),
 )
+
+
+def _corrected(size: Size) -> Work:
+    """The least work where two of the three products are of bfloat16."""
+    flops = int(any_batch.flops(size))
+    return replace(problem.work(size), tensor={"tf32": flops, "bf16": 2 * flops})
+
 
 ladder = Ladder(
     problem,
@@ -74,6 +83,27 @@ ladder = Ladder(
             workspace=launches.sums(launches.slabs_plan),
             capability="9.0",
             arch="sm_90a",
+        ),
+        Rung(
+            "bf16_corrections",
+            "products with low parts in bfloat16",
+            launches.bf16_corrections,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.sums(launches.slabs_plan),
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
+        ),
+        Rung(
+            "clusters",
+            "a cluster adds up its pieces, in one launch",
+            launches.clusters,
+            alignment={"weights": 16, "input": 16, "output": 16},
+            requires=launches.tensor_maps_fit,
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
         ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),

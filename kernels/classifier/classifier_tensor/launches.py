@@ -11,7 +11,19 @@ from kernels.classifier.classifier.launches import args, extents_fit
 from kernels.classifier.classifier.problem import FLOAT
 from kernels.classifier.classifier.tuning import width
 
-__all__ = ["extents_fit", "mma", "mma_plan", "slabs", "slabs_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+__all__ = [
+    "bf16_corrections",
+    "clusters",
+    "extents_fit",
+    "mma",
+    "mma_plan",
+    "slabs",
+    "slabs_plan",
+    "sums",
+    "tensor_maps_fit",
+    "wgmma",
+    "wgmma_plan",
+]
 
 #: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
@@ -104,17 +116,40 @@ def slabs_plan(size: Size) -> tuple[int, int]:
     return ceil_div(stages, each), each
 
 
-def slabs(size: Size) -> tuple[Launch, ...]:
+def slabs(size: Size, kernel: str = "classifier_slabs") -> tuple[Launch, ...]:
     """A block for a tile and a piece of the inputs, with stages of two slabs; the second pass is launched early."""
     pieces, stages = slabs_plan(size)
     _, _, output, *extents = args(size)
     grid = (ceil_div(size["outputs"], SLAB_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
     to = output if pieces == 1 else "sums"
     taken = (*maps(size, SLAB_ROWS, l2_promotion=128), to, *extents, np.int32(size["batch"]), np.int32(stages))
-    first = Launch("classifier_slabs", grid, (THREADS,), taken, SLAB_BYTES)
+    first = Launch(kernel, grid, (THREADS,), taken, SLAB_BYTES)
     if pieces == 1:
         return (first,)
     n = size["outputs"] * size["batch"]
     last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
     blocks = ceil_div(n, SECOND_THREADS)
     return (first, Launch(f"add_pieces_late<{SECOND_THREADS}>", (blocks,), (SECOND_THREADS,), last_args, pdl=True))
+
+
+def bf16_corrections(size: Size) -> tuple[Launch, ...]:
+    """The launches of ``slabs``: a stage has as many bytes, two parts of the input in bfloat16 in place of one."""
+    return slabs(size, "classifier_corrected")
+
+
+#: ``clusters``: the kernel's kTileRows and kBoxRows, kThreads and its shared memory in bytes.
+CLUSTER_ROWS, BOX_ROWS, CLUSTER_THREADS = 320, 160, 768
+CLUSTER_BYTES = FLOAT * 4 * DEPTH * (CLUSTER_ROWS + 3 * SAMPLES)
+#: Pieces of the inputs, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
+CLUSTER_PIECES = {8: 112, 4: 112, 2: tuning.SMS}
+
+
+def clusters(size: Size) -> tuple[Launch, ...]:
+    """A cluster for a tile, in as many pieces as there are SMs for, with stages of one slab."""
+    tiles = ceil_div(size["outputs"], CLUSTER_ROWS) * ceil_div(size["batch"], SAMPLES)
+    stages = ceil_div(size["inputs"], DEPTH)
+    fits = (p for p, blocks in CLUSTER_PIECES.items() if p * tiles <= blocks and p <= stages)
+    pieces = next(fits, 1)
+    _, _, output, *extents = args(size)
+    taken = (*maps(size, BOX_ROWS), output, *extents, np.int32(size["batch"]))
+    return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)

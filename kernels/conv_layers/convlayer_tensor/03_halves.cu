@@ -62,12 +62,13 @@ __device__ __forceinline__ void fill(Ring<kParts, kHigh>& ring, Barriers& barrie
                                      const Taps<kParts>* __restrict__ taps,
                                      const TensorMap& pixels)
 {
+    constexpr int kSlots = Ring<kParts, kHigh>::kSlots;
     int item = 0;
     for (int set = 0; set < work.sets; ++set) {
         for (int i = 0; i < work.items(set); ++i, ++item) {
-            const int slot = item % kPixelSlots;
+            const int slot = item % kSlots;
             Barrier* full = &barriers.full[slot];
-            mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
+            mbarrier_wait(&barriers.empty[slot], item / kSlots % 2 ^ 1);
             const int steps = work.taps(set, i);
             int tiles = 0;
             for (int group = 0; group < kGroups; ++group) {
@@ -122,6 +123,7 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
                                          int group, int lane)
 {
     constexpr int kPixels = Ring<kParts, kHigh>::kPixels;
+    constexpr int kSlots = Ring<kParts, kHigh>::kSlots;
     float part[kSums], crossed[kSums];  // of high parts; of high and low parts
 #pragma unroll
     for (int j = 0; j < kSums; ++j) {
@@ -138,8 +140,8 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
     };
     for (int i = 0; i < work.items(set); ++i, ++item) {
         const int step = work.step(set, i, group);
-        const int slot = item % kPixelSlots;
-        mbarrier_wait(&barriers.full[slot], item / kPixelSlots % 2);
+        const int slot = item % kSlots;
+        mbarrier_wait(&barriers.full[slot], item / kSlots % 2);
         if (!work.has(set, i, group)) {
             wgmma_wait<0>();
             release();
@@ -172,11 +174,15 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
                 wgmma_f16(crossed, a + kOutsAtOnce, b, true);
                 wgmma_f16(crossed, a, b + kEights * kPixels, true);
             }
+            if (tap == 0) {
+                // Starting all 27 takes as long as the products of the step before.
+                wgmma_commit();
+                wgmma_wait<1>();  // the products of the step before are made
+                release();
+            }
         }
         wgmma_commit();
         ++used;
-        wgmma_wait<1>();  // the products of the step before are made
-        release();
         held = slot;
     }
     wgmma_wait<0>();
@@ -209,7 +215,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     const size_t map = work.map();
     if (kRanks == 1) sums += blockIdx.x * (map * c_out * images);
     if (threadIdx.x == 0) {
-        for (int s = 0; s < kPixelSlots; ++s) {
+        for (int s = 0; s < Ring<kParts, kHigh>::kSlots; ++s) {
             mbarrier_init(&barriers.full[s], 1);
             mbarrier_init(&barriers.empty[s], kConsumers / kWarp);
         }

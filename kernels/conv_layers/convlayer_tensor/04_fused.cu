@@ -132,4 +132,4 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
     }
 }
 
-#include "fused_products.cuh"
+#include "fused_kernel.cuh"

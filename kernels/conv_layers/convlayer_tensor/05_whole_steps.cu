@@ -1,5 +1,6 @@
 // Idea: a box of pixels is a whole step, with one barrier, not two.
-// From the rung before: boxes of 16 maps, not 8; two slots of floats, not four.
+// From the rung before: boxes of 16 maps, not 8; three slots of floats, which go back
+// as soon as they are in registers, and three of halves.
 // Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
 // output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
 // aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
@@ -16,8 +17,8 @@ constexpr int kHaloWide = kWide + 2;
 // Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
 constexpr int kRawLeft = 4;
 constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
-constexpr int kRawSlots = 2;
+constexpr int kPixelSlots = 3;  // each warpgroup holds one
+constexpr int kRawSlots = 3;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
@@ -47,6 +48,7 @@ struct Barriers {
 };
 
 #include "fused_work.cuh"
+#include "steps.cuh"
 
 // What the thread does that starts all copies.
 template <int kParts, int kStrips, int kHigh>
@@ -56,34 +58,27 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      const Taps<kParts>* __restrict__ taps,
                                      const TensorMap& input)
 {
-    const auto copy_pixels = [&](int item) {
-        const int slot = item % kRawSlots;
-        const int tile = work.tile(item);
-        const int map = work.image(tile) * work.c_in + work.step(item) * kDepth;
-        mbarrier_wait(&barriers.raw_empty[slot], item / kRawSlots % 2 ^ 1);
-        mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
-        tma_load(ring.raw[slot], input, work.x(tile) - kRawLeft, work.y(tile) - 1, map,
-                 &barriers.raw_full[slot]);
-    };
-    const auto copy_taps = [&](int set) {
-        const int slot = work.tap_slot(set);
+    const int sets = work.resident() ? work.steps : work.sets();
+    PixelCopies<kStrips, kHigh> pixels{work, input};
+    int set = 0;  // whose weights come next
+    int tap_step = 0;
+    const auto copy_taps = [&]() {
+        const int slot = set % kTapSlots;
         mbarrier_wait(&barriers.taps_empty[slot], set / kTapSlots % 2 ^ 1);
         mbarrier_arrive_expect(&barriers.taps_full[slot], sizeof(ring.taps[slot]));
-        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + set % work.steps,
+        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + tap_step,
                   sizeof(ring.taps[slot]), &barriers.taps_full[slot]);
+        ++set;
+        if (++tap_step == work.steps) tap_step = 0;
     };
-    const int items = work.items();
-    const int sets = work.resident() ? work.steps : work.sets();
-    int next = 0;
-    for (; next < min(kRawSlots, items); ++next) copy_pixels(next);
+    for (int i = 0; i < kRawSlots && pixels.more(); ++i) pixels.next(ring, barriers);
     wait_for_launch_before();  // it makes the taps
-    copy_taps(0);
+    copy_taps();
     // Copies end in the order in which they begin: pixels and weights take turns, and
     // weights come two slots before they are needed, since a slot waits for products.
-    int set = 1;
-    for (int item = 0; item < items; ++item) {
-        if (next < items) copy_pixels(next++);
-        if (set < sets && set <= work.set(item) + kTapSlots - 2) copy_taps(set++);
+    for (Item here; here.first < work.own; here.next(work.own, work.steps)) {
+        if (pixels.more()) pixels.next(ring, barriers);
+        if (set < sets && set <= here.set + kTapSlots - 2) copy_taps();
     }
 }
 
@@ -93,41 +88,10 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,
                                       const Work<kStrips, kHigh>& work, int pixel)
 {
-    using Shared = Ring<kParts, kStrips, kHigh>;
-    const int in_row = pixel % Shared::kRow;
-    const int place = pixel / Shared::kRow * Shared::kRawPitch +
-                      in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
-    for (int item = 0; item < work.items(); ++item) {
-        const int raw_slot = item % kRawSlots;
-        const int slot = item % kPixelSlots;
-        const int maps = work.c_in - work.step(item) * kDepth;
-        mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
-        mbarrier_wait(&barriers.raw_full[raw_slot], item / kRawSlots % 2);
-        if (pixel < Shared::kPixels) {
-            const float* from = ring.raw[raw_slot] + place;
-#pragma unroll
-            for (int eight = 0; eight < kEights; ++eight) {
-                float value[8];
-#pragma unroll
-                for (int m = 0; m < 8; ++m) {
-                    const int map = eight * 8 + m;
-                    value[m] = map < maps ? from[map * Shared::kRaw] : 0.0f;
-                }
-                Eight eights[kParts];
-                make_eights<kParts>(eights, value);
-#pragma unroll
-                for (int p = 0; p < kParts; ++p) {
-                    ring.pixels[slot][p][eight][pixel] = eights[p];
-                }
-            }
-        }
-        fence_proxy_async();
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) {
-            mbarrier_arrive(&barriers.raw_empty[raw_slot]);
-            mbarrier_arrive(&barriers.full[slot]);
-        }
+    PixelSplits<kParts, kStrips, kHigh> pixels(pixel);
+    for (Item at; at.first < work.own; at.next(work.own, work.steps)) {
+        pixels.next(ring, barriers, work.c_in - at.step * kDepth);
     }
 }
 
-#include "fused_products.cuh"
+#include "fused_kernel.cuh"

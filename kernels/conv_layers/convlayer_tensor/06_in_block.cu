@@ -55,6 +55,7 @@ template <int kParts, bool kWhole> struct alignas(128) Ring {
 struct Barriers {
     Barrier raw_full[4], raw_empty[4];
     Barrier full[kSlots], empty[kSlots];
+    Barrier first_read[kEights];  // weights of the first step, by those that multiply
 };
 
 // What a block does: steps from `first` to `last`, for every gridDim.y-th tile.
@@ -85,38 +86,96 @@ struct Tile {
     }
 };
 
-// What the thread does that starts all copies.
-template <int kParts, bool kWhole>
-__device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barriers,
-                                     const Work& work, const TensorMap& weights,
-                                     const TensorMap& input)
-{
-    constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
-    const int pixel_bytes = 4 * 8 * (kWhole ? work.n * work.n : kRawMap);
-    unsigned half = 0;  // of a step of a tile
-    for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
-        const Tile tile(work, t);
-        for (int step = work.first; step < work.last; ++step) {
-            const int map = tile.image * work.c_in + step * kDepth;
+// What starts all copies: `half` counts halves of steps, of all of the block's tiles.
+template <int kParts, bool kWhole> struct Copies {
+    static_assert(kRawOuts == kWarp, "a row of weights for each lane");
+    static constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
+
+    Ring<kParts, kWhole>& ring;
+    Barriers& barriers;
+    const Work& work;
+    const float* __restrict__ weights;
+    const TensorMap& boxes;  // of weights
+    const TensorMap& input;
+    int c_out, lane;
+
+    __device__ __forceinline__ void copy_pixels(Raw<kWhole>& raw, const Tile& tile,
+                                                int step, int eight, Barrier* full)
+    {
+        const int map = tile.image * work.c_in + step * kDepth + eight * 8;
+        if constexpr (kWhole) {
+            tma_load(raw.pixels, input, 0, map, full);
+        } else {
+            tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1, map, full);
+        }
+    }
+    // A warp copies half a step. Each lane copies a row of weights, which is
+    // contiguous: a box would have rows of 592 bytes, for their pitch, and read more.
+    __device__ __forceinline__ void half_step(unsigned half, const Tile& tile, int step)
+    {
+        const unsigned slot = half % kRawSlots;
+        const int eight = half % kEights;
+        Raw<kWhole>& raw = ring.raw[slot];
+        Barrier* full = &barriers.raw_full[slot];
+        const int first_out = blockIdx.z * kOuts + eight * kRawOuts;
+        const int outs = min(kRawOuts, max(0, c_out - first_out));
+        const int floats = min(kDepth, work.c_in - step * kDepth) * kTaps;
+        float* to = raw.weights + lane * kWeightPitch;
+        if (outs < kRawOuts || floats < kDepth * kTaps) {
+            // What no copy writes, and halves are made of, is zero.
+            const int there = lane < outs ? floats : 0;
+            for (int i = there; i < kDepth * kTaps; ++i) to[i] = 0.0f;
+            fence_proxy_async();
+        }
+        __syncwarp();
+        if (lane == 0) {
+            const int pixels = 8 * (kWhole ? work.n * work.n : kRawMap);
+            mbarrier_arrive_expect(full, (outs * floats + pixels) * sizeof(float));
+            copy_pixels(raw, tile, step, eight, full);
+        }
+        __syncwarp();  // the barrier expects the bytes
+        if (lane < outs) {
+            const size_t row = static_cast<size_t>(first_out + lane) * work.c_in;
+            bulk_load(to, weights + (row + step * kDepth) * kTaps,
+                      floats * sizeof(float), full);
+        }
+    }
+    // The first copies, one a warp: to start 32 of rows takes a warp a thousand cycles.
+    __device__ __forceinline__ void begin(int warp)
+    {
+        const int steps = work.last - work.first;
+        const int before = warp / kEights;  // steps
+        const int t = blockIdx.y + before / steps * gridDim.y;
+        if (warp < kRawSlots && t < work.tiles) {
+            half_step(warp, Tile(work, t), work.first + before % steps);
+        }
+    }
+    // Later copies, by one thread: boxes of weights, because rows would take as long to
+    // start as products take, and these data come ahead of their use.
+    __device__ __forceinline__ void go_on()
+    {
+        constexpr int kWeights = sizeof(ring.raw[0].weights);
+        const int bytes = kWeights + 32 * (kWhole ? work.n * work.n : kRawMap);
+        unsigned half = 0;
+        for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
+            const Tile tile(work, t);
+            for (int step = work.first; step < work.last; ++step) {
 #pragma unroll 1
-            for (int eight = 0; eight < kEights; ++eight, ++half) {
-                const unsigned slot = half % kRawSlots;
-                Raw<kWhole>& raw = ring.raw[slot];
-                Barrier* full = &barriers.raw_full[slot];
-                mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
-                mbarrier_arrive_expect(full, sizeof(raw.weights) + pixel_bytes);
-                tma_load(raw.weights, weights, step * (kDepth * kTaps),
-                         blockIdx.z * kOuts + eight * kRawOuts, full);
-                if constexpr (kWhole) {
-                    tma_load(raw.pixels, input, 0, map + eight * 8, full);
-                } else {
-                    tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1,
-                             map + eight * 8, full);
+                for (int eight = 0; eight < kEights; ++eight, ++half) {
+                    if (half < kRawSlots) continue;
+                    const unsigned slot = half % kRawSlots;
+                    Raw<kWhole>& raw = ring.raw[slot];
+                    Barrier* full = &barriers.raw_full[slot];
+                    mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
+                    mbarrier_arrive_expect(full, bytes);
+                    tma_load(raw.weights, boxes, step * (kDepth * kTaps),
+                             blockIdx.z * kOuts + eight * kRawOuts, full);
+                    copy_pixels(raw, tile, step, eight, full);
                 }
             }
         }
     }
-}
+};
 
 // Halves of the weights of 8 output and 8 input maps: `row` has the lane's output map
 // and the first of its two input maps.
@@ -139,58 +198,116 @@ __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAt
     }
 }
 
-// What a warp does that makes halves.
+// The same for one of the units of half a step, of which `raw` has the floats.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_unit(Taps<kParts>& taps, const Raw<kWhole>& raw,
+                                           int eight, int unit, int lane)
+{
+    const int octet = unit / kEights;
+    const float* row = raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
+                       (unit % kEights * 8 + lane % 4) * kTaps;
+    auto& half = taps.eights[eight * (kRawOuts / kOutsAtOnce) + octet];
+    split_weights(half[unit % kEights], row, lane);
+}
+
+// Halves of the weights of the first step, by the warps that multiply, a unit each:
+// there is nothing to multiply before.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_first(Ring<kParts, kWhole>& ring,
+                                            Barriers& barriers, int warp, int lane)
+{
+    static_assert(kRawOuts / kOutsAtOnce * kEights == kConsumerWarps, "a unit each");
+#pragma unroll 1
+    for (int eight = 0; eight < kEights; ++eight) {
+        mbarrier_wait(&barriers.raw_full[eight], 0);
+        split_unit(ring.taps[0], ring.raw[eight], eight, warp, lane);
+        __syncwarp();
+        if (lane == 0) mbarrier_arrive(&barriers.first_read[eight]);
+    }
+    fence_proxy_async();
+    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+}
+
+// Halves of eight input maps of a pixel of the tile. `place` is where the pixel lies in
+// a map of floats; it may lie outside of the image, and there may be fewer `maps`.
+template <int kParts, bool kWhole>
+__device__ __forceinline__ void split_pixel(Eight (&to)[kParts][kEights][kPixels],
+                                            const Raw<kWhole>& raw, int eight,
+                                            int pixel, int place, bool inside,
+                                            int pitch, int maps)
+{
+    const float* from = raw.pixels + place;
+    float value[8];
+#pragma unroll
+    for (int m = 0; m < 8; ++m) value[m] = inside ? from[m * pitch] : 0.0f;
+    if (maps < 8) {
+#pragma unroll
+        for (int m = 0; m < 8; ++m) {
+            if (m >= maps) value[m] = 0.0f;
+        }
+    }
+    Eight eights[kParts];
+    make_eights<kParts>(eights, value);
+#pragma unroll
+    for (int p = 0; p < kParts; ++p) to[p][eight][pixel] = eights[p];
+}
+
+// What a warp does that makes halves. Of half a step, the first warp has two units of
+// weights; the others have one, which takes as long as 3/2 units of pixels, one of
+// these, and take turns at what is left.
 template <int kParts, bool kWhole>
 __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                       const Work& work, int warp, int lane)
 {
     constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
-    constexpr int kOctets = kRawOuts / kOutsAtOnce;
-    constexpr int kWeightUnits = kOctets * kEights;
     constexpr int kPixelUnits = kPixels / kWarp;
+    constexpr int kOthers = kSplitters - 1;
     static_assert(kPixels % kWarp == 0, "each lane has a pixel");
+    static_assert(kConsumerWarps == kSplitters + 1, "one warp has two units");
+    static_assert(kPixelUnits >= kOthers && kPixelUnits <= 2 * kOthers,
+                  "a warp has one or two units of pixels");
+    const int pitch = kWhole ? work.n * work.n : kRawMap;
+    int turn = warp - 1;  // of the other warps, at the units that are left
     const auto split_half = [&](unsigned half, const Tile& tile, int step) {
         const unsigned slot = half / kEights % kSlots;
         const int eight = half % kEights;
         const Raw<kWhole>& raw = ring.raw[half % kRawSlots];
         mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);
         mbarrier_wait(&barriers.raw_full[half % kRawSlots], half / kRawSlots % 2);
-        int unit = warp;
-        for (; unit < kWeightUnits; unit += kSplitters) {
-            const int octet = unit / kEights;
-            const float* row =
-                raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
-                (unit % kEights * 8 + lane % 4) * kTaps;
-            auto& octets = ring.taps[slot].eights;
-            split_weights(octets[eight * kOctets + octet][unit % kEights], row, lane);
-        }
-        const int maps = work.c_in - step * kDepth - eight * 8;
-        for (; unit < kWeightUnits + kPixelUnits; unit += kSplitters) {
-            const int pixel = (unit - kWeightUnits) * kWarp + lane;
+        const auto pixels = [&](int unit) {
+            const int pixel = unit * kWarp + lane;
             const int row = pixel / kRow;
             const int column = pixel % kRow / kHaloWide * kWide + pixel % kHaloWide;
-            int pitch = kRawMap;
             int place = row * kRawPitch + column + kRawLeft - 1;
             bool inside = true;
             if constexpr (kWhole) {
                 const int x = tile.x + column - 1;
                 const int y = tile.y + row - 1;
                 inside = x >= 0 && x < work.n && y >= 0 && y < work.n;
-                pitch = work.n * work.n;
-                place = y * work.n + x;
+                place = inside ? y * work.n + x : 0;
             }
-            float value[8];
-#pragma unroll
-            for (int m = 0; m < 8; ++m) {
-                value[m] = inside && m < maps ? raw.pixels[m * pitch + place] : 0.0f;
-            }
-            Eight eights[kParts];
-            make_eights<kParts>(eights, value);
-#pragma unroll
-            for (int p = 0; p < kParts; ++p) {
-                ring.pixels[slot][p][eight][pixel] = eights[p];
-            }
+            split_pixel<kParts>(ring.pixels[slot], raw, eight, pixel, place, inside,
+                                pitch, work.c_in - step * kDepth - eight * 8);
+        };
+        // Halves of weights of the first step are made by warps that multiply later.
+        const bool first = half < kEights;
+        int unit = first ? kConsumerWarps : warp;
+#pragma unroll 1
+        for (; unit < kConsumerWarps; unit += warp == 0 ? kSplitters : kConsumerWarps) {
+            split_unit(ring.taps[slot], raw, eight, unit, lane);
         }
+        const bool more = turn < kPixelUnits - kOthers && warp > 0;
+        unit = first ? warp : warp > 0 ? warp - 1 : kPixelUnits;
+        int next = first ? warp + kSplitters : more ? kOthers + turn : kPixelUnits;
+#pragma unroll 1
+        while (unit < kPixelUnits) {
+            pixels(unit);
+            unit = next;
+            next = kPixelUnits;
+        }
+        if (first) mbarrier_wait(&barriers.first_read[eight], 0);
+        turn += 2 * kOthers - kPixelUnits;
+        if (turn >= kOthers) turn -= kOthers;
         fence_proxy_async();
         __syncwarp();
         if (lane == 0) {
@@ -246,7 +363,8 @@ struct Place {
 
 template <int kParts, bool kWhole>
 __global__ void __launch_bounds__(kThreads, 1)
-    convlayer_in_block(const __grid_constant__ TensorMap weights,
+    convlayer_in_block(const float* __restrict__ weights,
+                       const __grid_constant__ TensorMap boxes,
                        const __grid_constant__ TensorMap input,
                        float* __restrict__ sums, int n, int c_in, int c_out, int images,
                        int steps_of_part)
@@ -267,21 +385,28 @@ __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_init(&barriers.full[s], kSplitters);
             mbarrier_init(&barriers.empty[s], kConsumerWarps);
         }
+        for (int eight = 0; eight < kEights; ++eight) {
+            mbarrier_init(&barriers.first_read[eight], kConsumerWarps);
+        }
         fence_mbarrier_init();
     }
     __syncthreads();
+    Copies<kParts, kWhole> copies{ring,    barriers, work,  weights,
+                                  boxes,   input,    c_out, lane};
     if (warp == kConsumerWarps) {
-        release_registers<40>();
-        if (lane == 0) copy(ring, barriers, work, weights, input);
+        release_registers<56>();
+        if (lane == 0) copies.go_on();
         __syncwarp();
         return;
     }
     if (warp > kConsumerWarps) {
-        release_registers<40>();
+        release_registers<56>();
         split(ring, barriers, work, warp - kConsumerWarps - 1, lane);
         return;
     }
-    claim_registers<216>();
+    copies.begin(warp);
+    split_first(ring, barriers, warp, lane);
+    claim_registers<200>();
     const int group = warp / kGroupWarps;
     unsigned item = 0;
     for (int tile = blockIdx.y; tile < work.tiles; tile += gridDim.y) {

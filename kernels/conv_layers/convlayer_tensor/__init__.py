@@ -13,7 +13,7 @@ from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
-from kernels.conv_layers.convlayer_tensor import fused, in_block, launches
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, resident
 
 of_batches = load_ladder("convlayer_batch")
 ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
@@ -98,6 +98,15 @@ ladder = Ladder(
             requires=launches.tensor_maps_fit,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=in_block.workspace,
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "resident",
+            "weights that stay become halves where they lie, in one launch",
+            resident.launches(2),
+            requires=resident.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
             capability="9.0",
             arch="sm_90a",
         ),

@@ -14,10 +14,10 @@ from climb.bench.problem import Launch, Size, Tensor, ceil_div
 from kernels.conv_layers.convlayer_tensor import launches as common
 from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, TAP_HALVES, WIDE, extents_fit
 
-#: Threads of the first launch and of the second, and the kernel's kPixelSlots and kRawLeft.
-TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_LEFT = 32, 512, 4, 4
-#: Maps of the boxes of each rung, and the kernel's kRawSlots.
-BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2)}
+#: Threads of the first launch and of the second, and the kernel's kRawLeft.
+TAP_THREADS, THREADS, RAW_LEFT = 32, 512, 4
+#: Maps of the boxes of each rung, and the kernel's kRawSlots and kPixelSlots.
+BOXES = {"fused": (8, 4, 4), "whole_steps": (DEPTH, 3, 3)}
 #: Tiles: strips of eight pixels beside each other, and rows.
 SHAPES = ((2, 8), (1, 14))
 #: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
@@ -66,7 +66,7 @@ def _steps_of_taps(size: Size) -> int:
 
 def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, ...]]:
     """The two launches of one of the two rungs, for ``parts`` halves of each factor."""
-    box, raw_slots = BOXES[rung]
+    box, raw_slots, pixel_slots = BOXES[rung]
 
     def of(size: Size) -> tuple[Launch, ...]:
         one, n = cut(size), size["n"]
@@ -86,7 +86,7 @@ def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, 
             "float32",
             l2_promotion=256,
         )
-        halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
+        halves = pixel_slots * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
         raw = raw_slots * box * (one.high + 2) * pitch * FLOAT
         shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
         name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"

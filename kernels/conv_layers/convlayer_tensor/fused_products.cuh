@@ -1,5 +1,5 @@
-// The second launch of the rungs fused and whole_steps, and what its warps that
-// multiply do. A rung defines Ring, Barriers, copy and split before.
+// What the warps do that multiply, in rungs that make halves of pixels in the block. A
+// rung defines Ring and Barriers before, describe_taps and release_taps anywhere.
 #pragma once
 
 #include "../../common/hopper/tma.cuh"
@@ -13,48 +13,16 @@ __device__ __forceinline__ void sync_consumers()
 }
 
 template <int kParts, int kStrips, int kHigh>
-__global__ void __launch_bounds__(kThreads, 1)
-    convlayer_fused(const Taps<kParts>* __restrict__ taps,
-                    const __grid_constant__ TensorMap input,
-                    float* __restrict__ output, int n, int c_in, int c_out, int images)
+__device__ __forceinline__ void multiply(Ring<kParts, kStrips, kHigh>& ring,
+                                         Barriers& barriers,
+                                         const Work<kStrips, kHigh>& work,
+                                         float* __restrict__ output)
 {
     using Shared = Ring<kParts, kStrips, kHigh>;
     constexpr int kSums = kStrips * kWide * kHigh / 2;  // of a thread
-    extern __shared__ __align__(128) unsigned char shared_bytes[];
-    Shared& ring = *reinterpret_cast<Shared*>(shared_bytes);
-    __shared__ Barriers barriers;
+    const int n = work.n, c_out = work.c_out;
     const int lane = threadIdx.x % kWarp;
-    const int warp = __shfl_sync(~0u, threadIdx.x / kWarp, 0);
-    const Work<kStrips, kHigh> work(n, c_in, c_out, images);
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < kTapSlots; ++s) {
-            mbarrier_init(&barriers.taps_full[s], 1);
-            mbarrier_init(&barriers.taps_empty[s], kConsumerWarps);
-        }
-        for (int s = 0; s < kRawSlots; ++s) {
-            mbarrier_init(&barriers.raw_full[s], 1);
-            mbarrier_init(&barriers.raw_empty[s], kPixelWarps);
-        }
-        for (int s = 0; s < kPixelSlots; ++s) {
-            mbarrier_init(&barriers.full[s], kPixelWarps);
-            mbarrier_init(&barriers.empty[s], kGroupWarps);
-        }
-        fence_mbarrier_init();
-    }
-    __syncthreads();
-    if (warp == kConsumerWarps) {
-        release_registers<40>();
-        if (lane == 0) copy(ring, barriers, work, taps, input);
-        __syncwarp();
-        return;
-    }
-    if (warp > kConsumerWarps) {
-        release_registers<40>();
-        split(ring, barriers, work, threadIdx.x - (kConsumerWarps + 1) * kWarp);
-        return;
-    }
-    claim_registers<216>();
-    const int group = warp / kGroupWarps;
+    const int group = __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0);
     const int thread = threadIdx.x % kGroupThreads;
     const size_t map = static_cast<size_t>(n) * n;
     const int out = blockIdx.y * kOuts + thread / kWarp * 16 + lane / 4;
@@ -71,23 +39,21 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         int used = 0;
         int held = -1, held_taps = -1;  // slots that products in flight may read
-        const auto release_taps = [&](int slot) {
-            if (!work.resident()) mbarrier_arrive(&barriers.taps_empty[slot]);
-        };
         const auto release = [&]() {
             __syncwarp();
             if (held >= 0 && lane == 0) {
                 mbarrier_arrive(&barriers.empty[held]);
-                release_taps(held_taps);
+                release_taps(barriers, work, held_taps);
             }
             held = -1;
         };
         for (int step = 0; step < work.steps; ++step, ++set) {
-            const int tap_slot = work.tap_slot(set);
+            // A division at each step would hold up the products.
+            const int tap_slot = work.resident() ? step : set % kTapSlots;
             if (!both && step % kGroups != group) {
                 // Waits, lest it arrives twice in a phase.
                 mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
-                if (lane == 0) release_taps(tap_slot);
+                if (lane == 0) release_taps(barriers, work, tap_slot);
                 continue;
             }
             const int slot = item % kPixelSlots;
@@ -103,10 +69,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                 for (int j = 0; j < kSums; ++j) total[j] += part[j];
             }
-            const Taps<kParts>& weights = ring.taps[tap_slot];
-            const Descriptor rows =
-                describe_pieces(&weights, sizeof(weights.eights[0][0]),
-                                sizeof(weights.eights[0]));
+            const Descriptor rows = describe_taps(ring.taps[tap_slot]);
             const Descriptor pixels =
                 describe_pieces(ring.pixels[slot], Shared::kPixels * sizeof(Eight),
                                 kHaloWide * sizeof(Eight));
@@ -120,11 +83,15 @@ __global__ void __launch_bounds__(kThreads, 1)
                     wgmma_f16(crossed, a + kOutsAtOnce, b, true);
                     wgmma_f16(crossed, a, b + kEights * Shared::kPixels, true);
                 }
+                if (tap == 0) {
+                    // Starting all 27 takes as long as the products of the step before.
+                    wgmma_commit();
+                    wgmma_wait<1>();
+                    release();
+                }
             }
             wgmma_commit();
             ++used;
-            wgmma_wait<1>();  // the products of the step before are made
-            release();
             held = slot;
             held_taps = tap_slot;
         }
@@ -155,7 +122,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         // Each warpgroup gives the other half of its sums, in place of the ring.
         using Given = float2[kSums / 4][kGroupThreads];
-        Given* given = reinterpret_cast<Given*>(shared_bytes);
+        Given* given = reinterpret_cast<Given*>(&ring);
         static_assert(kGroups * sizeof(Given) <= sizeof(Shared), "the ring has room");
         sync_consumers();  // all products have read the ring
 #pragma unroll

@@ -75,7 +75,7 @@ def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     def of(size: Size) -> tuple[Launch, ...]:
         one, n, maps, whole = cut(size), size["n"], size["batch"] * size["c_in"], takes_whole_maps(size)
         row = size["c_in"] * common.TAPS
-        weights = Tensor("weights", (size["c_out"], row), (OUTS // 2, PITCH), "float32", l2_promotion=256)
+        boxes = Tensor("weights", (size["c_out"], row), (OUTS // 2, PITCH), "float32", l2_promotion=256)
         if whole:
             pixels = Tensor("input", (maps, n * n), (8, n * n), "float32", l2_promotion=256)
         else:
@@ -87,7 +87,7 @@ def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
         to = "sums" if one.parts > 1 else "output"
         name = f"convlayer_in_block<{parts}, {str(whole).lower()}>"
         grid = (one.parts, one.across, ceil_div(size["c_out"], OUTS))
-        first = Launch(name, grid, (THREADS,), (weights, pixels, to, *extents, np.int32(one.steps)), shared)
+        first = Launch(name, grid, (THREADS,), ("weights", boxes, pixels, to, *extents, np.int32(one.steps)), shared)
         if one.parts == 1:
             return (first,)
         name = f"convlayer_add_parts<{ADD_THREADS}, {one.parts}>"

@@ -137,8 +137,8 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-#: ``halves``: threads of a block of the first launch, the second kernel's kPixelSlots, kGroups and kThreads.
-HALVES_THREADS, FLOAT_SLOTS, GROUPS, OF_HALVES_THREADS = 128, 3, 2, 384
+#: ``halves``: threads of a block of the first launch, the second kernel's kGroups, kThreads and kRoom by kHigh.
+HALVES_THREADS, GROUPS, OF_HALVES_THREADS, ROOM = 128, 2, 384, {14: 4, 16: 3}
 #: Halves of the weights of a block's output maps and of a step, of each part.
 TAP_HALVES = OUTS * DEPTH * TAPS
 #: Blocks of this rung that an H200 runs at a time, by the size of their clusters.
@@ -227,7 +227,8 @@ def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
         )
         box = (DEPTH // 8 * parts, one.high + 2, 8 * (WIDE + 2))
         planes = Tensor("pixels", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
-        pixels = FLOAT_SLOTS * GROUPS * parts * DEPTH // 8 * (one.high + 2) * (WIDE + 2) * EIGHT
+        slots = min(ROOM[one.high], TAP_SLOTS)
+        pixels = slots * GROUPS * parts * DEPTH // 8 * (one.high + 2) * (WIDE + 2) * EIGHT
         shared = ceil_div(TAP_SLOTS * parts * TAP_HALVES * 2 + pixels, 128) * 128
         to = "sums" if one.parts > 1 else "output"
         grid = (one.parts * one.ranks, one.across, _groups(size))

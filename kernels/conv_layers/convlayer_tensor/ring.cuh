@@ -8,7 +8,7 @@
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
 constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 3;
+constexpr int kMostSlots = 4;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
@@ -18,12 +18,16 @@ constexpr int kThreads = kConsumers + kGroupThreads;
 
 template <int kParts, int kHigh> struct alignas(128) Ring {
     static constexpr int kPixels = (kHigh + 2) * kHaloWide;
+    // Of steps in flight: as many as there is room for, at most one for each of the
+    // weights.
+    static constexpr int kRoom = kHigh <= 14 ? kMostSlots : 3;
+    static constexpr int kSlots = kRoom < kTapSlots ? kRoom : kTapSlots;
     Taps<kParts> taps[kTapSlots];
-    Eight pixels[kPixelSlots][kGroups][kParts][kEights][kPixels];
+    Eight pixels[kSlots][kGroups][kParts][kEights][kPixels];
 };
 
 struct Barriers {
-    Barrier full[kPixelSlots], empty[kPixelSlots];
+    Barrier full[kMostSlots], empty[kMostSlots];
 };
 
 // What a block does: its steps of 16 input maps, and its tiles of pixels. Two

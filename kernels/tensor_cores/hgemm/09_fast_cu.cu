@@ -7,9 +7,8 @@
 // boxes of 64 x kPiece, swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
 #include "pieces.cuh"
-#include "slices.cuh"
+#include "products.cuh"
 
 constexpr int kRows = 128, kCols = 256, kStages = 4;
 constexpr int kThreads = 384;
@@ -95,14 +94,8 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
             int last = 0;
             for (int i = 0; i < slices; ++i) {
                 mbarrier_wait(&full[slot], phase);
-                const Descriptor a =
-                    describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
-                const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-                wgmma_fence();
-#pragma unroll
-                for (int s = 0; s < kDepth / 16; ++s)
-                    wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-                wgmma_commit();
+                multiply_slice(d, stages[slot].a + group * 64 * kDepth, stages[slot].b,
+                               i > 0);
                 wgmma_wait<1>();  // the products of the slice before have finished
                 if (i > 0 && thread < kCluster)
                     mbarrier_arrive_at(&empty[last], thread);

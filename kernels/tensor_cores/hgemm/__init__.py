@@ -46,6 +46,7 @@ SWEPT = (
     "small_tiles",
     "balanced",
     "split_k",
+    "two_widths",
 )
 
 
@@ -87,6 +88,7 @@ ladder = Ladder(
         _warpgroups("small_tiles", "smaller tiles for products that would leave SMs idle"),
         _warpgroups("balanced", "no more blocks than the rounds of tiles need"),
         _warpgroups("split_k", "pairs of blocks split k, and exchange halves of their sums"),
+        _warpgroups("two_widths", "tiles of 128 x 192 where these fill the rounds better"),
     ),
     peers=peers.of_halves(),
 )

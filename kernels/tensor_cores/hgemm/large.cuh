@@ -1,30 +1,43 @@
-// Tiles of 128 x 256, half of whose sums are stored while the next tile is multiplied.
+// Tiles of 128 x kCols, whose sums are stored while the next tile is multiplied: half
+// of them, or all where a thread has registers for twice as many.
 #pragma once
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
 #include "pieces.cuh"
-#include "slices.cuh"
+#include "products.cuh"
 
 namespace large {
-constexpr int kRows = 128, kCols = 256, kStages = 4;
-constexpr int kWarps = 12;
+constexpr int kRows = 128, kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
-constexpr int kLater = 4;  // of a tile's 8 pieces, those that wait for the next tile
-constexpr int kUnroll = 4;  // slices between two pieces that are stored meanwhile
 
-struct alignas(1024) Stage {
+// What goes with a tile's width. kLater of its pieces wait for the next tile; kUnroll
+// slices lie between two that are stored meanwhile, from kPlaces in shared memory.
+template <int kCols> struct Plan;
+template <> struct Plan<256> {
+    static constexpr int kStages = 4, kPlaces = 2, kLater = 4, kUnroll = 4;
+};
+
+template <int kCols> struct alignas(1024) Stage {
     unsigned short a[kRows * kDepth];
     unsigned short b[kCols * kDepth];  // boxes of 64 columns
 };
-struct Shared {
-    Stage stages[kStages];
-    float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
+template <int kCols> struct Shared {
+    Stage<kCols> stages[Plan<kCols>::kStages];
+    float pieces[kConsumers][Plan<kCols>::kPlaces][64 * kPiece];
 };
 
-// Where a consumer's next piece goes, and the two places in shared memory that take
-// turns.
-struct Output {
+// place_of_tile, but every other group of rows begins with its last column, whose
+// columns of B the tiles before have just read.
+template <int kCols> __device__ __forceinline__ int2 place(int index, int M, int N)
+{
+    int2 at = place_of_tile<kCluster * kRows, kCols>(index, M, N);
+    const bool back = at.x / (kGroup * kCluster * kRows) % 2 == 1;
+    if (back) at.y = (N - 1) / kCols * kCols - at.y;
+    return at;
+}
+
+// Where a consumer's next piece goes, and the places in shared memory that take turns.
+template <int kPlaces> struct Output {
     float (*pieces)[64 * kPiece];
     int x, y, turn, group;
 
@@ -34,7 +47,7 @@ struct Output {
     {
         const int thread = threadIdx.x % 128;
         float* const piece = pieces[turn];
-        if (thread == 0) bulk_wait_read<1>();  // the store before the last
+        if (thread == 0) bulk_wait_read<kPlaces - 1>();  // the last store from there
         sync_warpgroup(1 + group);
         put_piece(piece, sums);
         sync_warpgroup(1 + group);
@@ -43,11 +56,12 @@ struct Output {
             bulk_commit();
         }
         x += kPiece;
-        turn ^= 1;
+        turn = (turn + 1) % kPlaces;
     }
 };
 }  // namespace large
 
+template <int kCols>
 __global__ void __cluster_dims__(large::kCluster)
     __launch_bounds__(32 * large::kWarps, 1)
         hgemm_overlapped(const __grid_constant__ TensorMap A,
@@ -55,7 +69,10 @@ __global__ void __cluster_dims__(large::kCluster)
                          const __grid_constant__ TensorMap C, int M, int N, int K)
 {
     using namespace large;
-    extern __shared__ __align__(1024) Shared shared[];
+    using Plan = large::Plan<kCols>;
+    constexpr int kStages = Plan::kStages, kUnroll = Plan::kUnroll;
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& shared = *reinterpret_cast<Shared<kCols>*>(memory);
     __shared__ Barrier full[kStages], empty[kStages];
     if (threadIdx.x == 0) {
         for (int s = 0; s < kStages; ++s) {
@@ -65,7 +82,7 @@ __global__ void __cluster_dims__(large::kCluster)
         fence_mbarrier_init();
     }
     cluster_sync();  // the other block's barriers are ready too
-    Stage* const stages = shared->stages;
+    Stage<kCols>* const stages = shared.stages;
     const unsigned rank = cluster_rank();
     // Whole rounds of kUnroll slices; beyond K the copy engine delivers zeros.
     const int slices = (slices_of(K) + kUnroll - 1) / kUnroll * kUnroll;
@@ -74,34 +91,45 @@ __global__ void __cluster_dims__(large::kCluster)
     if (threadIdx.x < 128) {
         release_registers<40>();
         const int end = threadIdx.x == 0 ? pairs : 0;
+        bool back = false;  // every other tile: from the slices that L2 read last
         for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
-            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            const int2 first = place<kCols>(t, M, N);
             for (int i = 0; i < slices; ++i) {
-                Stage& stage = stages[slot];
+                const int k = (back ? slices - 1 - i : i) * kDepth;
+                Stage<kCols>& stage = stages[slot];
                 mbarrier_wait_cluster(&empty[slot], phase ^ 1);
-                mbarrier_arrive_expect(&full[slot], sizeof(Stage));
-                tma_load(stage.a, A, i * kDepth, first.x + rank * kRows, &full[slot]);
-                constexpr int kShare = kCols / kCluster;
-                for (int j = rank * kShare; j < (rank + 1) * kShare; j += 64)
-                    tma_load_multicast(stage.b + j * kDepth, B, first.y + j,
-                                       i * kDepth, &full[slot], (1 << kCluster) - 1);
+                mbarrier_arrive_expect(&full[slot], sizeof(stage));
+                tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
+                // The blocks share 64 columns after 64, or half of k of an odd number.
+                constexpr int kHigh = kCols / 64 % kCluster == 0 ? kDepth : kDepth / 2;
+                constexpr int kShare = kCols / 64 * kDepth / kCluster;
+#pragma unroll
+                for (int j = 0; j < kShare; j += kHigh) {
+                    const int row = rank * kShare + j;  // among all boxes of 64 columns
+                    tma_load_multicast(stage.b + row * 64, B,
+                                       first.y + row / kDepth * 64, k + row % kDepth,
+                                       &full[slot], (1 << kCluster) - 1);
+                }
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
+            back = !back;
         }
     } else {
         claim_registers<232>();
+        if (threadIdx.x == 128) tma_prefetch(C);  // so that no store waits for the map
         const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
-        Output output = {shared->pieces[group], 0, 0, 0, group};
-        float later[16 * kLater];
+        Output<Plan::kPlaces> output = {shared.pieces[group], 0, 0, 0, group};
+        constexpr int kLater = 16 * Plan::kLater, kNow = kCols / 2 - kLater;
+        float later[kLater];
         int waiting = 0;
         const auto store_one = [&] {
             output.store(C, later);
 #pragma unroll
-            for (int i = 0; i < 16 * kLater - 16; ++i) later[i] = later[i + 16];
+            for (int i = 0; i < kLater - 16; ++i) later[i] = later[i + 16];
             --waiting;
         };
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
-            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            const int2 first = place<kCols>(t, M, N);
             float d[kCols / 2];
             int last = 0;
 #pragma unroll 1
@@ -110,14 +138,8 @@ __global__ void __cluster_dims__(large::kCluster)
                 for (int u = 0; u < kUnroll; ++u) {
                     const int i = i0 + u;
                     mbarrier_wait(&full[slot], phase);
-                    const Descriptor a =
-                        describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
-                    const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-                    wgmma_fence();
-#pragma unroll
-                    for (int s = 0; s < kDepth / 16; ++s)
-                        wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-                    wgmma_commit();
+                    multiply_slice(d, stages[slot].a + group * 64 * kDepth,
+                                   stages[slot].b, i > 0);
                     wgmma_wait<1>();  // the products of the slice before have finished
                     if (i > 0 && thread < kCluster)
                         mbarrier_arrive_at(&empty[last], thread);
@@ -130,12 +152,11 @@ __global__ void __cluster_dims__(large::kCluster)
             while (waiting > 0) store_one();  // there were few slices
             output.x = first.y;
             output.y = first.x + rank * kRows + group * 64;
-            constexpr int kNow = kCols / 2 - 16 * kLater;
 #pragma unroll
             for (int p = 0; p < kNow; p += 16) output.store(C, d + p);
 #pragma unroll
-            for (int i = 0; i < 16 * kLater; ++i) later[i] = d[kNow + i];
-            waiting = kLater;
+            for (int i = 0; i < kLater; ++i) later[i] = d[kNow + i];
+            waiting = Plan::kLater;
         }
         while (waiting > 0) store_one();
         if (thread == 0) bulk_wait<0>();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,12 +69,12 @@ def _warps(name: str, rows: int, cols: int, down: int, across: int, stages: int)
     return plan
 
 
-def maps(size: Size, rows: int) -> tuple[Tensor, Tensor]:
-    """Tensor maps of A, in boxes of ``rows`` x 64, and of B, in boxes of 64 x 64."""
+def maps(size: Size, rows: int, depth: int = DEPTH) -> tuple[Tensor, Tensor]:
+    """Tensor maps of A, in boxes of ``rows`` x 64, and of B, in boxes of ``depth`` x 64."""
     m, n, k = (size[key] for key in ("m", "n", "k"))
     return (
         Tensor("A", (m, k), (rows, DEPTH), "float16", swizzle=128),
-        Tensor("B", (k, n), (DEPTH, 64), "float16", swizzle=128),
+        Tensor("B", (k, n), (depth, 64), "float16", swizzle=128),
     )
 
 
@@ -96,22 +97,56 @@ def _warpgroups(
     return plan
 
 
-def _through_shared_memory(name: str, balanced: bool = False) -> Plan:
-    """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256.
+@dataclass(frozen=True)
+class _Width:
+    """Columns of a tile of large.cuh, stages of its ring, places for a warpgroup's pieces, rows of a box of B."""
+
+    cols: int
+    stages: int
+    places: int
+    depth: int
+
+
+#: Rows of a tile that goes through shared memory, and blocks of a cluster, which share columns.
+ROWS, CLUSTER = 128, 2
+WIDE, NARROW = _Width(256, 4, 2, DEPTH), _Width(192, 5, 1, DEPTH // 2)
+
+
+def _pairs(size: Size, cols: int) -> int:
+    """Clusters' tiles."""
+    return ceil_div(size["m"], CLUSTER * ROWS) * ceil_div(size["n"], cols)
+
+
+def _rounds(size: Size, cols: int) -> int:
+    """Tiles, one after the other, of the SM with the most of them."""
+    return ceil_div(CLUSTER * _pairs(size, cols), SMS)
+
+
+def _through_shared_memory(name: str, balanced: bool = False, width: Callable[[Size], _Width] | None = None) -> Plan:
+    """A rung whose sums go through shared memory, by clusters of two, with tiles of 128 x 256 if nothing else is said.
 
     With ``balanced`` the grid has as few clusters as need no more rounds of tiles than all SMs would.
     """
-    rows, cols, stages, cluster = 128, 256, 4, 2
 
     def plan(size: Size) -> tuple[Launch, ...]:
-        pairs = ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
-        rounds = ceil_div(cluster * pairs, SMS)
-        blocks = cluster * ceil_div(pairs, rounds) if balanced else min(cluster * pairs, SMS)
-        shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * STORED * FLOAT
-        arguments = (*maps(size, rows), results(size), *_extents(size))
-        return (Launch(f"hgemm_{name}", (blocks,), (384,), arguments, shared),)
+        tile = width(size) if width else WIDE
+        pairs = _pairs(size, tile.cols)
+        blocks = CLUSTER * ceil_div(pairs, _rounds(size, tile.cols)) if balanced else min(CLUSTER * pairs, SMS)
+        shared = tile.stages * (ROWS + tile.cols) * DEPTH * HALF + 2 * tile.places * 64 * STORED * FLOAT
+        arguments = (*maps(size, ROWS, tile.depth), results(size), *_extents(size))
+        kernel = f"hgemm_{name}" if name == "fast_cu" else f"hgemm_{name}<{tile.cols}>"
+        return (Launch(kernel, (blocks,), (384,), arguments, shared),)
 
     return plan
+
+
+def _best_width(size: Size) -> _Width:
+    """The tile whose rounds take the fewest cycles of shared memory.
+
+    For 64 steps of k, two warpgroups read 2 x 64 rows of A and twice all columns of B, and the copy engine writes the
+    rows and columns once: 256 + 3 x columns wavefronts of 128 bytes.
+    """
+    return min((WIDE, NARROW), key=lambda tile: _rounds(size, tile.cols) * (256 + 3 * tile.cols))
 
 
 #: Rows and columns of small tiles, and stages of their ring.
@@ -156,6 +191,7 @@ def _with_split_k(other: Plan) -> Plan:
 
 
 _BALANCED = _with_small_tiles(_through_shared_memory("overlapped", balanced=True))
+_TWO_WIDTHS = _with_small_tiles(_through_shared_memory("overlapped", balanced=True, width=_best_width))
 
 PLANS: dict[str, Plan] = {
     "fragments": _nothing_to_write(_fragments),
@@ -171,4 +207,5 @@ PLANS: dict[str, Plan] = {
     "small_tiles": _with_small_tiles(_through_shared_memory("overlapped")),
     "balanced": _BALANCED,
     "split_k": _with_split_k(_BALANCED),
+    "two_widths": _with_split_k(_TWO_WIDTHS),
 }

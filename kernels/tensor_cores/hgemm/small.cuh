@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(160, 1)
         for (int j = 0; j < kCols; j += 64)
             tma_load(stage.b + j * kDepth, B, first.y + j, i * kDepth, barrier);
     };
+    if (threadIdx.x == 0) tma_prefetch(B);  // while the first copy waits for A's map
     if (threadIdx.x == 128) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
@@ -43,6 +44,7 @@ __global__ void __launch_bounds__(160, 1)
         for (int i = 1; i < min(slices, kStages); ++i) load(i);
     }
     __syncthreads();
+    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= 128) {
         for (int i = kStages; threadIdx.x == 128 && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);
@@ -54,13 +56,7 @@ __global__ void __launch_bounds__(160, 1)
     for (int i = 0; i < slices; ++i) {
         const int slot = i % kStages;
         mbarrier_wait(&full[slot], i / kStages % 2);
-        const Descriptor a = describe_rows_of_k(stages[slot].a);
-        const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-        wgmma_fence();
-#pragma unroll
-        for (int s = 0; s < kDepth / 16; ++s)
-            wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-        wgmma_commit();
+        multiply_slice(d, stages[slot].a, stages[slot].b, i > 0);
         wgmma_wait<1>();  // the products of the slice before have finished
         if (i > 0 && threadIdx.x == 0) mbarrier_arrive(&empty[(i - 1) % kStages]);
     }

@@ -16,14 +16,6 @@ struct Shared {
     float4 received[kCols / 8][128];  // sums of the other block; then what is stored
 };
 
-// Arrives at the barrier of the cluster. That publishes mbarriers which have been
-// initialised before a fence_mbarrier_init, and nothing else: cluster_arrive would wait
-// for all memory.
-__device__ __forceinline__ void cluster_arrive_relaxed()
-{
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-
 // Sends a thread's 64 sums to the same thread of the block `rank`, whose barrier counts
 // the bytes.
 __device__ __forceinline__ void send_sums(float4 (*to)[128], const float (&d)[64],
@@ -43,29 +35,6 @@ __device__ __forceinline__ void send_sums(float4 (*to)[128], const float (&d)[64
                 there + j / 4 * static_cast<int>(sizeof(to[0]))),
             "f"(d[j]), "f"(d[j + 1]), "f"(d[j + 2]), "f"(d[j + 3]), "r"(arrival)
             : "memory");
-}
-
-// put_piece without bank conflicts. Half a warp stores together, four rows of 32 bytes.
-// Rows 2r and 2r + 1 have one swizzle of pairs of quads, so that they meet in the same
-// eight banks, twice; here an odd row stores its pairs in another order.
-__device__ __forceinline__ void put_apart(float* piece, const float* sums)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    const bool odd = lane / 4 % 2 == 1;
-#pragma unroll
-    for (int j = 0; j < kPiece / 8; ++j)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const int row = warp * 16 + h * 8 + lane / 4, col = lane % 4 * 2;
-            const int pair = odd ? j ^ 2 : j, quad = 2 * pair + col / 4 ^ row % 8;
-            const float low = sums[4 * j + 2 * h], high = sums[4 * j + 2 * h + 1];
-            const float other_low = sums[4 * (j ^ 2) + 2 * h];
-            const float other_high = sums[4 * (j ^ 2) + 2 * h + 1];
-            float* const to = piece + row * kPiece + quad * 4 + col % 4;
-            *reinterpret_cast<float2*>(to) = {odd ? other_low : low,
-                                              odd ? other_high : high};
-        }
-    fence_proxy_async();
 }
 }  // namespace split
 
@@ -94,6 +63,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
         for (int j = 0; j < kCols; j += 64)
             tma_load(stage.b + j * kDepth, B, first.y + j, k + i * kDepth, barrier);
     };
+    if (threadIdx.x == 0) tma_prefetch(B);  // while the first copy waits for A's map
     if (threadIdx.x == kProducer) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
@@ -109,6 +79,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     }
     __syncthreads();
     cluster_arrive_relaxed();  // the other block may send its sums
+    if (threadIdx.x == 0) tma_prefetch(C);  // so that no store waits for the map
     if (threadIdx.x >= kProducer) {
         for (int i = kStages; threadIdx.x == kProducer && i < slices; ++i) {
             mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);
@@ -121,13 +92,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     for (int i = 0; i < slices; ++i) {
         const int slot = i % kStages;
         mbarrier_wait(&full[slot], i / kStages % 2);
-        const Descriptor a = describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
-        const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
-        wgmma_fence();
-#pragma unroll
-        for (int s = 0; s < kDepth / 16; ++s)
-            wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
-        wgmma_commit();
+        multiply_slice(d, stages[slot].a + group * 64 * kDepth, stages[slot].b, i > 0);
         wgmma_wait<1>();  // the products of the slice before have finished
         if (i > 0 && thread == 0) mbarrier_arrive(&empty[(i - 1) % kStages]);
     }
@@ -151,7 +116,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     float* piece = &sums[0][0].x;
 #pragma unroll
     for (int p = 0; p < kCols; p += kPiece, piece += 64 * kPiece) {
-        put_apart(piece, d + p / 2);
+        put_piece(piece, d + p / 2);
         sync_warpgroup(1);
         if (thread == 0) {
             tma_store(C, first.y + p, first.x + group * 64, piece);

@@ -158,6 +158,7 @@ ladder = Ladder(
         _rung("one_launch", "one launch prepares both factors"),
         _rung("small_tiles", "smaller tiles, no block waits for another"),
         _rung("few_rows", "nothing prepared; each warp splits what it multiplies"),
+        _rung("wide_tiles", "few rows are split once for 320 columns", work=_products(3, "tf32")),
     ),
     peers=(
         *(_peer(peer) for peer in sgemm.peers),

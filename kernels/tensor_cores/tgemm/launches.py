@@ -284,14 +284,30 @@ def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
 FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
 #: Parts of k of a tile, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
 FEW_PARTS = {8: 112, 4: 112, 2: SMS}
+#: Of wide.cuh: columns of a tile, threads, bytes of all stages; parts as above.
+WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED = 320, 768, 4 * 12 * 4096
+WIDE_PARTS = {8: 112, 4: 112, 2: SMS}
 #: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.
 COPY_BLOCKS = 264
 
 
 def few_rows(product: Product) -> tuple[Launch, ...]:
-    """One launch; a cluster of blocks shares a tile, a part of k each. Matrices are copied where boxes cannot begin."""
-    tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, FEW_COLUMNS)
-    fits = (p for p, most in FEW_PARTS.items() if p * tiles <= most and p * SHORTEST <= product.k)
+    """One launch; a cluster of blocks shares a tile, a part of k each."""
+    return _by_clusters(product, "multiply_few", FEW_COLUMNS, FEW_THREADS, FEW_SHARED, FEW_PARTS)
+
+
+def wide_tiles(product: Product) -> tuple[Launch, ...]:
+    """The same with wide tiles."""
+    return _by_clusters(product, "multiply_wide", WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED, WIDE_PARTS)
+
+
+def _by_clusters(
+    product: Product, kernel: str, width: int, threads: int, shared: int, most: dict[int, int]
+) -> tuple[Launch, ...]:
+    """Tiles of ``width`` columns in as many parts of k as there are SMs for, by ``most``; matrices are copied where
+    boxes cannot begin."""
+    tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, width)
+    fits = (p for p, blocks in most.items() if p * tiles <= blocks and p * SHORTEST <= product.k)
     parts, copied = next(fits, 1), _copied(product)
 
     def source(name: str, rows: int, columns: int, ld: int) -> tuple[Tensor, Launch]:
@@ -303,8 +319,7 @@ def few_rows(product: Product) -> tuple[Launch, ...]:
 
     a, copy_a = source("A", product.m, product.k, product.lda)
     b, copy_b = source("B", product.k, product.n, product.ldb)
-    kernel = f"multiply_few<{parts}>"
-    multiply = Launch(kernel, (parts * tiles,), (FEW_THREADS,), (a, b, *product.args), FEW_SHARED)
+    multiply = Launch(f"{kernel}<{parts}>", (parts * tiles,), (threads,), (a, b, *product.args), shared)
     return (copy_a, copy_b, multiply) if copied else (multiply,)
 
 
@@ -372,4 +387,5 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
     "small_tiles": (small_tiles, small_tiles_scratch),
     "few_rows": (few_rows, few_rows_scratch),
+    "wide_tiles": (wide_tiles, few_rows_scratch),
 }

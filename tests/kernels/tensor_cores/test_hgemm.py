@@ -1,4 +1,4 @@
-"""hgemm: the grid that balances rounds of tiles."""
+"""hgemm: the grid that balances rounds of tiles, and the width of tiles."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ def test_balanced_takes_the_fewest_clusters_for_as_many_rounds(size: tuple[int, 
     rounds = -(-tiles // SMS)
     assert launch.grid == (blocks,)
     assert -(-tiles // blocks) == rounds < -(-tiles // (blocks - 2))
+
+
+@pytest.mark.parametrize(
+    ("size", "cols", "blocks"), [((512, 11008, 4096), 192, 116), ((4096, 4096, 4096), 256, 128), ((8, 8, 8), None, 1)]
+)
+def test_two_widths_takes_the_width_whose_rounds_are_shorter(
+    size: tuple[int, int, int], cols: int | None, blocks: int
+) -> None:
+    (launch,) = LADDER["two_widths"].launches(dict(zip("mnk", size, strict=True)))
+    assert (launch.kernel == f"hgemm_overlapped<{cols}>") == (cols is not None)
+    assert launch.grid == (blocks,)
 
 
 def test_balanced_leaves_small_products_to_small_tiles() -> None:

@@ -13,7 +13,7 @@ from kernels.tensor_cores.tgemm.data import KINDS, factors
 
 LADDER = load_ladder("tgemm")
 #: One rung of each kernel that multiplies.
-MULTIPLY = ("promoted", "held", "small_tiles", "few_rows")
+MULTIPLY = ("promoted", "held", "small_tiles", "few_rows", "wide_tiles")
 RNG = np.random.default_rng(7)
 
 

@@ -1,0 +1,10 @@
+// Tiles of 128 x 192. A thread has 96 sums, and registers for as many that wait. With
+// one place for pieces, a fifth stage fits into shared memory.
+#pragma once
+#include "split.cuh"
+
+namespace large {
+template <> struct Plan<192> {
+    static constexpr int kStages = 5, kPlaces = 1, kLater = 6, kUnroll = 2;
+};
+}  // namespace large
