@@ -1,5 +1,5 @@
-// The work before the first stage: the condition, from the time step and the
-// observation, and the first convolution. Also the FiLM layers, whose input it is.
+// Before the first stage: the condition, from the time step and the observation, and
+// the first convolution. Also the FiLM layers, which read the condition.
 #pragma once
 #include "exchange.cuh"
 #include "fast_mish.cuh"

@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                 wgmma_f16(sum, rows + 2 * s, samples + 2 * s, true);
             }
             wgmma_commit();
-            wgmma_wait<1>();  // the previous stage's products are done
+            wgmma_wait<1>();  // the products of the previous stage are done
             __syncwarp();
             if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);
             held = at.slot;
