@@ -1,6 +1,7 @@
-"""The English of docstrings and comments: no docstring opens with a bare clause, no phrase is one of ours.
+"""The English of docstrings and comments: none opens with a bare clause, no phrase is one of ours.
 
-A docstring opens with an imperative ("Return whether ...") or a noun phrase ("The lanes that ...").
+A docstring, or a comment of a CUDA source, opens with an imperative ("Return whether ...") or a noun phrase ("The lanes
+that ...").
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 #: Folders with Python files, and fewer files than each has: a folder that moved is noticed.
 FOLDERS = {"climb": 500, "kernels": 150, "tests": 330, "book": 10}
+#: The same for CUDA sources.
+CUDA_FOLDERS = {"climb": 15, "kernels": 400}
+#: Ladders of CUDA sources whose comments are still to be rewritten; each has an offence, or leaves this list.
+TO_BE_REWRITTEN = (
+    "kernels/conv_layers/convlayer_tensor",
+    "kernels/tensor_cores/hgemm",
+    "kernels/tensor_cores/tgemm",
+)
 OPENING = re.compile(r"(?:What|Whether|How|Which|Why|As|Where|Who|Whose)\b")
 #: Phrases that a native engineer would not write, as one regular expression, for text in lower case.
 PHRASES = re.compile(
@@ -24,6 +33,8 @@ PHRASES = re.compile(
     r"|(?:is|are) whole|what is whole|(?:has|have|is|are)(?: it)? no more(?! than)|but for (?:what|whom)"
     r"|of which (?:only|nothing|the|each|a|at|there))\b"
 )
+#: The comments of a CUDA source, and the string literals, which may hold the same characters.
+CUDA_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\\\.|[^\"\\\\\n])*\"", re.DOTALL)
 #: The module docstrings of commands: `climb COMMAND --help` prints them.
 HELP_TEXTS = ROOT / "climb" / "cli"
 #: The module that the tests of this file make up.
@@ -64,6 +75,42 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
         yield begun, text
 
 
+def cuda_comments(source: str) -> Iterator[tuple[int, str]]:
+    """The line and the text of every comment of a CUDA source; lines of comments alone are joined while they follow."""
+    begun, last, text = 0, -1, ""
+    for found in CUDA_TEXT.finditer(source):
+        if found[0][0] == '"':
+            continue
+        line = source.count("\n", 0, found.start()) + 1
+        alone = not source[source.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
+        words = re.sub(r"^[/*\s]+|[*/\s]+$", "", found[0])
+        if alone and line == last + 1:
+            text += " " + words
+        else:
+            if text:
+                yield begun, text
+            begun, text = line, words
+        last = line if alone else -1
+    if text:
+        yield begun, text
+
+
+def cuda_offences(path: Path, source: str) -> list[str]:
+    """The breaches of the rules in a CUDA source, each with its file and line."""
+    place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    found = []
+    for line, text in cuda_comments(source):
+        if opening := OPENING.match(text):
+            found.append(f"{place}:{line}: opens with {opening[0]!r}: {text}")
+        if phrase := PHRASES.search(" ".join(text.lower().split())):
+            found.append(f"{place}:{line}: {phrase[0]!r}")
+    return found
+
+
+def to_be_rewritten(path: Path) -> str | None:
+    return next((folder for folder in TO_BE_REWRITTEN if path.is_relative_to(ROOT / folder)), None)
+
+
 def is_help_text(path: Path, line: int) -> bool:
     return path.parent == HELP_TEXTS and line == 1
 
@@ -92,6 +139,19 @@ def test_docstrings_and_comments_are_plain_english(folder: str, least: int) -> N
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize(("folder", "least"), CUDA_FOLDERS.items())
+def test_comments_of_cuda_sources_are_plain_english(folder: str, least: int) -> None:
+    paths = sorted(path for path in (ROOT / folder).rglob("*.cu*") if path.suffix in (".cu", ".cuh"))
+    assert len(paths) > least
+    offences_of = {path: cuda_offences(path, path.read_text(encoding="utf-8")) for path in paths}
+    found = [line for path, lines in offences_of.items() if not to_be_rewritten(path) for line in lines]
+    assert not found, "\n".join(found)
+    left = {ladder for path, lines in offences_of.items() if lines and (ladder := to_be_rewritten(path))}
+    assert left == {ladder for ladder in TO_BE_REWRITTEN if ladder.startswith(folder)}, (
+        "these may leave TO_BE_REWRITTEN"
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "says"),
     [
@@ -118,3 +178,27 @@ def test_plain_english_and_other_strings_pass() -> None:
     )
     assert offences(NEW, source) == []
     assert offences(HELP_TEXTS / "emulate.py", '"""Whether a help text opens so is not asked here."""\n') == []
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("int a;\n\n// What the rungs share.\n", "climb/bench/new.cu:3: opens with 'What'"),
+        ("/* Whether a is odd. */\nint a;\n", "climb/bench/new.cu:1: opens with 'Whether'"),
+        ("int a;  // Where it lies.\n", "climb/bench/new.cu:1: opens with 'Where'"),
+        ("// The slot, which the producer has\n// no more.\nint a;\n", "climb/bench/new.cu:1: 'has no more'"),
+        ('f("//");  // whoever reads it\n', "climb/bench/new.cu:1: 'whoever'"),
+    ],
+)
+def test_offence_in_a_cuda_source_is_reported_with_file_and_line(source: str, says: str) -> None:
+    (found,) = cuda_offences(NEW.with_suffix(".cu"), source)
+    assert found.startswith(says)
+
+
+def test_plain_cuda_comments_and_strings_pass() -> None:
+    source = (
+        "// The lanes of a warp, as many as have work.\n"
+        "// What follows here continues the sentence before it.\n"
+        'static_assert(a, "whoever // What is this?");  // asymptotic\n'
+    )
+    assert cuda_offences(NEW.with_suffix(".cu"), source) == []

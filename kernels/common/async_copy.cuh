@@ -1,5 +1,5 @@
 // Copies from global to shared memory that bypass the registers (cp.async, sm_80). The
-// thread goes on and waits later. Before sm_80 a load and a store stand in for a copy.
+// thread continues, and waits later. Before sm_80, a load and a store replace a copy.
 #pragma once
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
@@ -7,8 +7,8 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Starts a copy of one float or of four. With wanted = false the source is not read and
-// zeros arrive.
+// Starts a copy of one float or of four. With wanted = false, the source is not read
+// and zeros arrive.
 template <int kFloats>
 __device__ __forceinline__ void copy_async(float* to, const float* from, bool wanted)
 {
@@ -37,7 +37,7 @@ __device__ __forceinline__ void copy_async(float* to, const float* from, bool wa
 #endif
 }
 
-// Closes the group of this thread's copies since the last call.
+// Closes the group of copies that this thread started since the last call.
 __device__ __forceinline__ void close_group()
 {
 #if __CUDA_ARCH__ >= 800
@@ -45,7 +45,7 @@ __device__ __forceinline__ void close_group()
 #endif
 }
 
-// Waits until at most kOpen of this thread's groups have not arrived.
+// Waits until at most kOpen of this thread's groups are still in flight.
 template <int kOpen>
 __device__ __forceinline__ void wait_for_groups()
 {
@@ -62,7 +62,7 @@ __device__ __forceinline__ void wait_for_copies()
 #endif
 }
 
-// Starts a copy of one float or of four that is always wanted.
+// Starts a copy of one float or of four, unconditionally.
 template <int kFloats>
 __device__ __forceinline__ void copy_async(float* to, const float* from)
 {

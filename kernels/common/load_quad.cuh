@@ -1,6 +1,6 @@
 // Four neighbouring floats of a row, as one access of 16 bytes (kWidth = 4) or as
 // single floats (kWidth = 1, for rows that do not start at multiples of 16 bytes).
-// available: how many of the four are inside the matrix; with kWidth = 4 that is all
+// available: the number of these floats inside the matrix; with kWidth = 4 it is all
 // or none.
 #pragma once
 

@@ -1,16 +1,16 @@
-// Products of a warp on tensor cores (mma.sync, sm_80): 16 x 8 sums, d += A B, whose
-// fragments lie in registers, and ldmatrix, which loads fragments from shared memory.
+// Products of a warp on tensor cores (mma.sync, sm_80): 16 x 8 sums, d += A B, with
+// fragments in registers; and ldmatrix, which loads fragments from shared memory.
 //
-// With g = lane / 4 and t = lane % 4, a lane holds of A rows g and g + 8, of B column
-// g, and of the sums d[0], d[1] of row g, columns 2t and 2t + 1, and d[2], d[3] of row
-// g + 8.
+// With g = lane / 4 and t = lane % 4, a lane holds rows g and g + 8 of A and column g
+// of B. Of the sums, it holds columns 2t and 2t + 1: of row g in d[0] and d[1], of row
+// g + 8 in d[2] and d[3].
 #pragma once
 
 #include "async_copy.cuh"
 
-// A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] the same of column
-// t + 4. B 8 x 8: b0 is row t, b1 row t + 4. Of each float, the low 13 bits do not
-// count.
+// A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] are the same rows of
+// column t + 4. B 8 x 8: b0 is row t, b1 row t + 4. The low 13 bits of each float are
+// ignored.
 __device__ __forceinline__ void mma_tf32(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
@@ -21,8 +21,8 @@ __device__ __forceinline__ void mma_tf32(
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// A 16 x 16: a register has two halves, of columns 2t and 2t + 1, then of 2t + 8 and
-// 2t + 9. B 16 x 8: b0 has rows 2t and 2t + 1, b1 has 2t + 8 and 2t + 9.
+// A 16 x 16: a register has two halves, of columns 2t and 2t + 1 in a[0], a[1], and of
+// 2t + 8 and 2t + 9 in a[2], a[3]. B 16 x 8: b0 has rows 2t, 2t + 1; b1 2t + 8, 2t + 9.
 __device__ __forceinline__ void mma_f16(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
@@ -42,8 +42,8 @@ __device__ __forceinline__ void mma_bf16(
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Four matrices of 8 rows of 16 bytes: lane i has the address of row i % 8 of matrix
-// i / 8. Of matrix j, r[j] is what row lane / 4 has in its 4 bytes number lane % 4.
+// Loads four matrices of 8 rows of 16 bytes: lane i passes the address of row i % 8 of
+// matrix i / 8. r[j] is word lane % 4 of row lane / 4 of matrix j.
 __device__ __forceinline__ void load_matrices(unsigned (&r)[4], const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -51,7 +51,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&r)[4], const void* row)
                  : "r"(shared_address(row))
                  : "memory");
 }
-// The same of the transposed matrices, of halves.
+// The same for the transposes of matrices of halves.
 __device__ __forceinline__ void load_transposed(unsigned (&r)[4], const void* row)
 {
     asm volatile(

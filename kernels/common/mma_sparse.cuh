@@ -1,11 +1,11 @@
 // Products of a warp whose first factor is 2:4 sparse (mma.sp, sm_80): 16 x 8 sums of
-// halves, d += A B, for 32 of k, of which A stores 16.
+// halves, d += A B, for 32 of k, 16 of them stored in A.
 //
-// The fragment of A is that of a dense product, of 16 stored columns. B has 32 rows:
-// with g = lane / 4 and t = lane % 4, b[i] holds column g of rows 8i + 2t and 8i + 2t +
-// 1. Metadata have four bits for each four of k, two indices, the lower first. The
-// lanes with t = 2 kSelector and t = 2 kSelector + 1 have those of 16 of k each: row g
-// in the lower half of the register, row g + 8 in the upper one.
+// A's fragment is that of a dense product with 16 columns. B has 32 rows: with
+// g = lane / 4 and t = lane % 4, b[i] holds rows 8i + 2t and 8i + 2t + 1 of column g.
+// Metadata have four bits per four of k: two indices, the lower one first. The lanes
+// with t = 2 kSelector and t = 2 kSelector + 1 each supply 16 of k: row g in the lower
+// half of the register, row g + 8 in the upper half.
 #pragma once
 
 template <int kSelector>

@@ -1,5 +1,5 @@
 // The weights of the stencils: they fall with the square of the distance, and become
-// constants of the machine code where the loops over neighbours are unrolled.
+// constants in the machine code when the loops over neighbours are unrolled.
 #pragma once
 
 __device__ constexpr float weight(int offset)

@@ -15,7 +15,7 @@ __device__ __forceinline__ T warp_sum(T value)
 }
 
 // The sum of the block's values, in thread 0. All threads of the block must call it,
-// once in a kernel.
+// only once per kernel.
 template <int kBlock, typename T>
 __device__ __forceinline__ T block_sum(T value)
 {
@@ -24,7 +24,7 @@ __device__ __forceinline__ T block_sum(T value)
     __shared__ T part[kBlock / kWarp];
     value = warp_sum(value);
     if (threadIdx.x % kWarp == 0) part[threadIdx.x / kWarp] = value;
-    __syncthreads();  // all warps have stored their sums before the first adds them up
+    __syncthreads();  // all warps have stored their sums before the first one adds them
     if (threadIdx.x < kWarp) {
         value = warp_sum(threadIdx.x < kBlock / kWarp ? part[threadIdx.x] : T{});
     }

@@ -1,7 +1,7 @@
-// What the rungs share that add to the outputs by atomics.
+// Shared by the rungs that add to the outputs by atomics.
 #pragma once
 
-// The launch before: each output starts as its bias.
+// Sets each output to its bias, in a separate launch before the kernel that adds.
 __global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ output,
                             int outputs, int length)
 {
@@ -12,8 +12,8 @@ __global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ 
 }
 
 // Adds the warp's sums, one for each position of a tile from `first` on, to the outputs
-// of channel `out`. The loop of shuffles runs to warpSize, which is no constant to the
-// compiler: it stays rolled and takes fewer registers than warp_sum.
+// of channel `out`. warpSize is not a compile-time constant, so the loop of shuffles is
+// not unrolled and takes fewer registers than warp_sum.
 template <int kTile>
 __device__ __forceinline__ void add_to_outputs(float* __restrict__ output,
                                                float (&sum)[kTile], int out, int first,

@@ -1,9 +1,9 @@
-// How a block covers the rows of a layer.
+// The division of a layer's rows into blocks.
 #pragma once
 
 constexpr int kMaxTile = 16;
 
-// Positions of a block: all of a short row, or one tile of a longer row.
+// Positions per block: all of a short row, or one tile of a longer row.
 constexpr int tile_of(int length)
 {
     return length < kMaxTile ? length : kMaxTile;
@@ -16,14 +16,14 @@ constexpr int span_of(int length, int taps)
     return length < most ? length : most;
 }
 
-// Padding: one unused float after every 32 floats, or after the rows of a thread where
-// those are longer; never inside a group of four floats that one load brings.
+// Padding: one unused float after every 32 floats, or after each thread's rows if those
+// are longer; never inside a group of four floats that one load reads.
 constexpr int pad_every(int floats)
 {
     return floats < 32 ? 32 : (floats + 3) / 4 * 4;
 }
 
-// Most threads of a block that leave each thread enough registers for its channels.
+// The most threads per block that leave each thread enough registers for its channels.
 constexpr int most_threads(int channels)
 {
     return channels > 2 ? 2048 / channels : 1024;

@@ -1,7 +1,7 @@
 // The discrete Fourier transform of 32 complex numbers in the registers of one thread.
 #pragma once
 
-// cos(2 pi k / 32); every k is known when the loops are unrolled.
+// cos(2 pi k / 32); every k is a compile-time constant once the loops are unrolled.
 __device__ constexpr float cos_of_32nds(int k)
 {
     constexpr float kCos[] = {1.0f,         0.980785280f, 0.923879533f,
@@ -17,8 +17,8 @@ __device__ constexpr int five_bits_reversed(int i)
     return (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
 }
 
-// a, b = a + w b, a - w b with w = exp(kSign 2 pi i k / 32). A factor that is neither 1
-// nor kSign i takes six FMAs: the difference is 2 a minus the sum.
+// a, b = a + w b, a - w b with w = exp(kSign 2 pi i k / 32). If w is neither 1 nor
+// kSign i, it takes six FMAs: the difference is 2 a minus the sum.
 template <int kSign>
 __device__ __forceinline__ void butterfly(float2& a, float2& b, int k)
 {
@@ -39,8 +39,8 @@ __device__ __forceinline__ void butterfly(float2& a, float2& b, int k)
     }
 }
 
-// values[k] = the sum over j of values[j] exp(kSign 2 pi i j k / 32), not scaled: -1 is
-// forward, +1 backward. Decimation in time by factors of two (Cooley and Tukey, 1965).
+// values[k] = sum over j of values[j] exp(kSign 2 pi i j k / 32), unscaled: -1 is the
+// forward, +1 the inverse transform. Radix 2, decimation in time (Cooley, Tukey 1965).
 template <int kSign>
 __device__ __forceinline__ void fft32(float2 (&values)[32])
 {

@@ -1,13 +1,13 @@
-// Products of one tile of A and one of B in shared memory, again and again: the tensor
-// cores have work, and nothing else has.
+// Repeats products of one tile of A and one of B in shared memory, so that only the
+// tensor cores have work.
 #pragma once
 #include "../common/hopper/tma.cuh"
 #include "../common/hopper/wgmma.cuh"
 
 constexpr int kThreads = 256;
-constexpr int kRows = 128, kCols = 256;  // of a block's sums
-constexpr int kBytes = 128;  // of a row of A or B, whatever an element has
-constexpr int kChain = 64;  // steps after which the sums start anew
+constexpr int kRows = 128, kCols = 256;  // sums of a block
+constexpr int kBytes = 128;  // per row of A or B, for any element type
+constexpr int kChain = 64;  // steps after which the sums restart at zero
 
 struct alignas(1024) Tiles {
     unsigned char a[kRows * kBytes];
@@ -15,9 +15,9 @@ struct alignas(1024) Tiles {
     Barrier full;
 };
 
-// A block's sums of the last chain of `steps` products. `multiply` is one instruction,
-// which takes 32 bytes of each row; A has kRows rows for each block, B's columns are
-// rows of k as well.
+// Stores a block's sums of the last chain of `steps` products. `multiply` is one
+// instruction, which takes 32 bytes of each row; A has kRows rows per block, and B is
+// stored transposed, with rows along k.
 template <class Sum, class Multiply>
 __device__ __forceinline__ void repeat_products(
     const TensorMap& A, const TensorMap& B, Sum* __restrict__ C, int steps,

@@ -1,7 +1,7 @@
-// Where the tiles of a product lie, and how a warpgroup writes its sums.
+// The order of a product's tiles, and a warpgroup's stores of its sums.
 #pragma once
 
-constexpr int kGroup = 8;  // rows of tiles whose blocks run together
+constexpr int kGroup = 8;  // rows of tiles that run at the same time
 
 // Row and column of a tile among `down` x `across`. Tiles are numbered down through
 // kGroup rows before the next column, so that blocks that run together share rows of A
@@ -26,9 +26,9 @@ __device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
     return {at.x * kRows, at.y * kCols};
 }
 
-// Writes two sums of a row if `inside`, by one predicated instruction: the compiler
-// would branch around each. Nobody reads C soon: the L2 cache may drop it first (.cs),
-// and keeps A and B.
+// Writes two sums of a row if `inside`, with one predicated instruction: the compiler
+// would branch around each. C is not read soon, so the L2 cache may evict it first
+// (.cs) and keep A and B.
 __device__ __forceinline__ void store_if(bool inside, float* to, float x, float y)
 {
     asm volatile("{\n"
@@ -41,7 +41,7 @@ __device__ __forceinline__ void store_if(bool inside, float* to, float x, float 
 }
 
 // Writes a warpgroup's 64 x kCols sums, from row `y` and column `x` of C. A thread has
-// pairs of neighbouring columns; n is even.
+// pairs of neighbouring columns; N is even.
 template <int kCols>
 __device__ __forceinline__ void store_rows(float* __restrict__ C,
                                            const float (&d)[kCols / 2], int y, int x,

@@ -1,7 +1,7 @@
-// A product by CUTLASS on tensor cores, row-major, with a result in float32. FACTOR is
-// the type of the factors, OPERATOR how they are multiplied, STEP how many steps of k
-// an instruction takes. OpMultiplyAddFastF32 splits each float32 in two TF32 numbers
-// and adds three of the four products (CUTLASS example 28,
+// A matrix product by CUTLASS on tensor cores, row-major, with a result in float32.
+// FACTOR is the type of the factors, OPERATOR the multiplication, STEP the steps of k
+// per instruction. OpMultiplyAddFastF32 splits each float32 into two TF32 numbers and
+// adds three of the four products (CUTLASS example 28,
 // ampere_3xtf32_fast_accurate_tensorop_gemm).
 //
 // CUTLASS computes a kernel's parameters in host code. NVRTC compiles device code
@@ -36,7 +36,7 @@ __device__ Params parameters(const FACTOR* a, const FACTOR* b, float* c, int m, 
     return Params(given, sms, 1);
 }
 
-// What a launch needs: bytes of the parameters and of shared memory, threads, grid.
+// The launch's needs: bytes of parameters, bytes of shared memory, threads, grid.
 extern "C" __global__ void describe(int m, int n, int k, int* needs)
 {
     const dim3 grid = parameters(nullptr, nullptr, nullptr, m, n, k, 1).get_grid_dims();

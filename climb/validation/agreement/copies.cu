@@ -1,6 +1,6 @@
-// Copies from global to shared memory that a thread waits for, of all their bytes or,
-// by some lanes, of none.
-// Lanes of a warp with (lane & take) == taken run it, from element
+// Asynchronous copies from global to shared memory, whose threads wait for them; some
+// lanes copy no bytes and zero-fill.
+// Lanes of a warp with (lane & take) == taken copy, from element
 // ((((t * step) ^ flip) >> shift) & mask) + offset; of those, lanes with
 // (lane & keep) == kept copy, and the others store zeros.
 // Requires: a GPU of compute capability 8.0; blocks of at most 256 threads.
@@ -21,7 +21,7 @@ __device__ __forceinline__ int thread() {
     return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-// T of 16 bytes takes the way past the first-level cache.
+// A T of 16 bytes is copied with .cg, past the L1 cache.
 template <typename T, bool some>
 __global__ void global_copy(const T* __restrict__ in, T* __restrict__ out, Where w,
                             int keep, int kept) {
@@ -40,11 +40,11 @@ __global__ void global_copy(const T* __restrict__ in, T* __restrict__ out, Where
                      ::"r"(to), "l"(from), "r"(bytes), "n"(sizeof(T)) : "memory");
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
-    out[thread()] = slots[threadIdx.x];  // a thread reads what it has waited for itself
+    out[thread()] = slots[threadIdx.x];  // each thread reads only its own copy
 }
 
-// 16 bytes by the way of the first-level cache; with scatter past it, to places of
-// shared memory that are no neighbours.
+// 16 bytes through the L1 cache; with scatter, past it, to slots of shared memory that
+// are not adjacent.
 template <bool some, bool scatter>
 __global__ void global_copy_other(const float4* __restrict__ in,
                                   float4* __restrict__ out, Where w, int keep,
@@ -65,5 +65,5 @@ __global__ void global_copy_other(const float4* __restrict__ in,
                      ::"r"(to), "l"(from), "r"(bytes) : "memory");
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
-    out[thread()] = slots[slot];  // a thread reads what it has waited for itself
+    out[thread()] = slots[slot];  // each thread reads only its own copy
 }

@@ -1,6 +1,6 @@
-// Atomics of shared memory of which hardware has a way of its own; the lanes and places
-// are those of patterns.cu.
-// Lanes of a warp with (lane & take) == taken run it, at element
+// Atomics that hardware treats specially, with the lanes and elements of patterns.cu;
+// and atomics at the indices of a table.
+// Lanes of a warp with (lane & take) == taken run them, at element
 // ((((t * step) ^ flip) >> shift) & mask) + offset.
 // Requires: blocks of at most 256 threads; 16 KiB of shared memory.
 
@@ -20,13 +20,13 @@ __device__ __forceinline__ int thread() {
     return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-// Counting up by one, with no use for the result: ptxas has an instruction of its own
-// for it.
+// Counts up by one and ignores the result: ptxas emits a special instruction for this
+// case.
 __global__ void shared_count(int* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     int* sums = reinterpret_cast<int*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) sums[i] = 0;
-    __syncthreads();  // all sums are zero before any grows
+    __syncthreads();  // all sums are zero before any thread adds
     if (runs(w)) atomicAdd(&sums[element(w, threadIdx.x)], 1);
     __syncthreads();  // all have counted before the sums are read
     out[thread()] = sums[threadIdx.x];
@@ -42,8 +42,8 @@ __global__ void shared_exchange(int* __restrict__ out, Where w) {
             atomicExch(&slots[element(w, threadIdx.x)], int(threadIdx.x) + 1);
 }
 
-// Each lane adds at the place that a table has for it: lanes of a warp meet in words,
-// in banks and in lines.
+// Each lane adds at the index that a table has for it: lanes of a warp share words,
+// banks and lines.
 template <typename T>
 __global__ void global_table(const int* __restrict__ table, T* __restrict__ out) {
     atomicAdd(&out[table[thread()]], T(1));

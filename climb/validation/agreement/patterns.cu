@@ -36,7 +36,7 @@ template <typename T>
 __global__ void shared_load(unsigned* __restrict__ out, Where w, int words) {
     extern __shared__ __align__(16) unsigned memory[];
     for (int i = threadIdx.x; i < words; i += blockDim.x) memory[i] = i;
-    __syncthreads();  // all words stand before any is read
+    __syncthreads();  // all words are stored before any is read
     if (!runs(w)) return;
     reinterpret_cast<T*>(out)[thread()] =
         reinterpret_cast<const T*>(memory)[element(w, threadIdx.x)];
@@ -48,7 +48,7 @@ __global__ void shared_store(const T* __restrict__ in, unsigned* __restrict__ ou
     extern __shared__ __align__(16) unsigned memory[];
     if (runs(w))
         reinterpret_cast<T*>(memory)[element(w, threadIdx.x)] = in[threadIdx.x];
-    __syncthreads();  // what was stored is read by others
+    __syncthreads();  // other threads read the stored words
     out[thread()] = memory[threadIdx.x];
 }
 
@@ -83,7 +83,7 @@ __global__ void shared_add(T* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     T* sums = reinterpret_cast<T*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) sums[i] = T(0);
-    __syncthreads();  // all sums are zero before any grows
+    __syncthreads();  // all sums are zero before any thread adds
     if (runs(w)) atomicAdd(&sums[element(w, threadIdx.x)], T(threadIdx.x + 1));
     __syncthreads();  // all have added before the sums are read
     out[thread()] = sums[threadIdx.x];
@@ -93,7 +93,7 @@ __global__ void shared_add_returns(int* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     int* sums = reinterpret_cast<int*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) sums[i] = 0;
-    __syncthreads();  // all sums are zero before any grows
+    __syncthreads();  // all sums are zero before any thread adds
     if (runs(w))
         out[thread()] = atomicAdd(&sums[element(w, threadIdx.x)], int(threadIdx.x) + 1);
 }
@@ -102,7 +102,7 @@ __global__ void shared_max(int* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     int* most = reinterpret_cast<int*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) most[i] = 0;
-    __syncthreads();  // all are zero before any grows
+    __syncthreads();  // all are zero before any thread compares
     if (runs(w)) atomicMax(&most[element(w, threadIdx.x)], int(threadIdx.x));
     __syncthreads();  // all have been compared before the result is read
     out[thread()] = most[threadIdx.x];
@@ -113,13 +113,13 @@ __global__ void shared_compare(T* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     T* slots = reinterpret_cast<T*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) slots[i] = T(0);
-    __syncthreads();  // all slots are free before any is taken
+    __syncthreads();  // all slots are empty before any is filled
     if (runs(w))
         out[thread()] =
             atomicCAS(&slots[element(w, threadIdx.x)], T(0), T(threadIdx.x + 1));
 }
 
-// An array in local memory: one store of each element, and a load whose index differs
+// An array in local memory: one store to each element, and a load whose index differs
 // between lanes.
 template <typename T, int length>
 __global__ void local_array(const T* __restrict__ in, T* __restrict__ out, Where w) {

@@ -1,5 +1,5 @@
-// Kernels for the profile of occupancy: any number of registers, static shared memory,
-// and both with dynamic.
+// Kernels for the occupancy profile: with any number of registers, and with static and
+// dynamic shared memory.
 template <int kChains>
 __global__ void chains(const float* __restrict__ source, float* __restrict__ target)
 {
@@ -34,6 +34,6 @@ __global__ void neighbours(const float* __restrict__ source, float* __restrict__
     const int next = (threadIdx.x + 1) % blockDim.x;
     fixed[threadIdx.x] = source[i];
     given[threadIdx.x] = 2.0f * source[i];
-    __syncthreads();  // every value is there before a neighbour reads it
+    __syncthreads();  // every value is stored before a neighbour reads it
     target[i] = fixed[next] + given[next];
 }

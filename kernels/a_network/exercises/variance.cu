@@ -1,5 +1,5 @@
-// The variance of each group of 256 floats, by sums of x and of x * x. Right on paper:
-// E[x^2] - E[x]^2. Where the mean is large, two nearly equal numbers are subtracted.
+// The variance of each group of 256 floats from sums of x and x * x. Right on paper:
+// E[x^2] - E[x]^2. If the mean is large, this subtracts two nearly equal numbers.
 __global__ void variance(const float* __restrict__ source, float* __restrict__ result)
 {
     const int lane = threadIdx.x;

@@ -1,6 +1,6 @@
-// Exhibit: a flag after the data, without a fence. The reader may see the flag and not
-// the data. To take the flag for a barrier is the commonest mistake of persistent
-// kernels.
+// Exhibit: a flag set after the data, without a fence. The reader may see the flag but
+// not yet the data. Mistaking the flag for a barrier is the most common bug in
+// persistent kernels.
 __global__ void hand_on(float* data, int* flag, float* result)
 {
     if (blockIdx.x == 0) {

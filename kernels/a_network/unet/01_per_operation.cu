@@ -1,12 +1,12 @@
-// Idea: one kernel for each operation, as a framework runs a network.
+// Idea: one kernel per operation, as a framework runs a network.
 // From the rung before: the first rung.
-// Requires: blocks of kThreads threads; for each launch what its kernel says.
+// Requires: blocks of kThreads threads; grids as noted at each kernel.
 #include "../../common/warp.cuh"
 #include "activation.cuh"
 #include "layers.cuh"
 
 constexpr int kThreads = 128;
-// A block for each 128 numbers of a sample's embedding.
+// Grid: one block per kThreads elements of a sample's embedding; samples.
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads)
     unet_embed(const int* __restrict__ timestep, float* __restrict__ to)
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// A warp for each output of each sample.
+// One warp per output of each sample.
 __global__ void __launch_bounds__(kThreads)
     unet_linear(const float* __restrict__ parameters, int weight, int bias,
                 const float* __restrict__ from, float* __restrict__ to, int inputs,
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
     if (i < count) to[i] = one[i] + other[i];
 }
 
-// Of each sample, `first` floats of one array, then `second` of another.
+// For each sample: `first` floats of one array, then `second` floats of the other.
 __global__ void __launch_bounds__(kThreads)
     unet_concatenate(const float* __restrict__ one, int first,
                      const float* __restrict__ other, int second,
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Of each sample, rows become columns.
+// Transposes the matrix of each sample.
 __global__ void __launch_bounds__(kThreads)
     unet_transpose(const float* __restrict__ from, float* __restrict__ to, int rows,
                    int cols)
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Of each sample, y scale + shift; a scale for each channel, then a shift for each.
+// y = x * scale + shift for each sample; `film` has all scales, then all shifts.
 __global__ void __launch_bounds__(kThreads)
     unet_film(const float* __restrict__ from, const float* __restrict__ film,
               float* __restrict__ to, int channels, int length)
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// A block for each group of each sample: `count` floats.
+// One block per group of each sample: `count` floats.
 __global__ void __launch_bounds__(kThreads)
     unet_norm(const float* __restrict__ parameters, int gamma, int beta,
               const float* __restrict__ from, float* __restrict__ to, int channels,
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// A warp for each output channel of each sample; its lanes share the input channels.
+// One warp per output channel of each sample; lanes divide up the input channels.
 template <int kKind, int kLength>
 __global__ void __launch_bounds__(kThreads)
     unet_convolve(const float* __restrict__ parameters, int weight, int bias,

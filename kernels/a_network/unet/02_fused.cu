@@ -1,5 +1,5 @@
-// Idea: a convolution does the norm, Mish, FiLM and residual before it, in registers.
-// From the rung before: a kernel for each convolution; a warp for each group of a norm.
-// Requires: blocks of kThreads threads; for each launch what its kernel says.
+// Idea: fuse norm, Mish, FiLM and residual into the convolution that follows them.
+// From the rung before: one kernel per convolution; one warp per normalisation group.
+// Requires: blocks of kThreads threads; grids as noted at each kernel.
 constexpr bool kEarly = false;
 #include "stages.cuh"

@@ -1,5 +1,5 @@
-// Idea: all launches as one graph, which the GPU starts without the host.
-// From the rung before: how the same launches are started.
-// Requires: blocks of kThreads threads; for each launch what its kernel says.
+// Idea: put all launches into one CUDA graph, so the host starts them with one call.
+// From the rung before: the same kernels, launched from a graph instead of a stream.
+// Requires: blocks of kThreads threads; grids as noted at each kernel.
 constexpr bool kEarly = false;
 #include "stages.cuh"

@@ -1,6 +1,6 @@
-// Idea: a launch starts while the one before it runs, and fetches its weights.
-// From the rung before: launches with the attribute for it; weights are on their way to
-// L2 before the wait.
-// Requires: blocks of kThreads threads; for each launch what its kernel says.
+// Idea: start each launch while the previous one runs, and prefetch its weights.
+// From the rung before: programmatic dependent launch; weights are prefetched into L2
+// before the wait for the previous launch.
+// Requires: blocks of kThreads threads; grids as noted at each kernel.
 constexpr bool kEarly = true;
 #include "stages.cuh"

@@ -1,13 +1,13 @@
-// Idea: one launch whose blocks stay; weights stream in while blocks wait.
-// From the rung before: a block for a group of channels and a slice of the outputs;
-// sums are handed over value by value; each warp has its next rows of weights coming.
-// Requires: batch 1; blocks of kThreads threads, 8 groups x kWidth / 16 slices, all on
-// the GPU at the same time; after a launch of unet_empty.
+// Idea: one launch of persistent blocks; weights stream in while the blocks wait.
+// From the rung before: one block per group of channels and slice of the outputs; sums
+// pass between blocks value by value; each warp loads its next rows of weights ahead.
+// Requires: batch 1; blocks of kThreads threads, 8 groups x kWidth / 16 slices, all
+// resident at the same time; a launch of unet_empty before it.
 #include "convolve.cuh"
 #include "weights.cuh"
 
-// One warp a row: outputs of a linear layer whose inputs lie in shared memory. Rows
-// from `half` on are those of outputs `apart` further on.
+// One warp per row: outputs of a linear layer whose inputs are in shared memory. The
+// outputs of rows from `half` on are stored `apart` elements further on.
 template <int kLength, int kSegments>
 __device__ __forceinline__ void linear(Stream& stream, const float* inputs, int rows,
                                        const float* bias, float* to, int half = kNever,
@@ -56,8 +56,8 @@ __device__ __forceinline__ float sum_of_lanes(float value)
     return value;
 }
 
-// The mean of `count` values, one a thread, and one over their standard deviation: each
-// warp its own, then all together (Chan, Golub, LeVeque 1979).
+// The mean and the reciprocal standard deviation of `count` values, one per thread:
+// first per warp, then over all warps (Chan, Golub, LeVeque 1979).
 __device__ __forceinline__ float2 moments(float value, int count, float2* of_warps)
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = count / 32;
@@ -72,7 +72,7 @@ __device__ __forceinline__ float2 moments(float value, int count, float2* of_war
     return make_float2(all, rsqrtf(spread / count + kEpsilon));
 }
 
-// The first convolution, of two inputs, and the one with one tap that goes around it.
+// The first convolution, which has two inputs, and the 1-tap convolution beside it.
 template <int kWidth>
 __device__ float2 first_sums(const float* parameters, const float* sample, int channel,
                              int position)
@@ -94,8 +94,8 @@ __device__ float2 first_sums(const float* parameters, const float* sample, int c
     return sum;
 }
 
-// The vector that FiLM's layers take: two linear layers of the time step's embedding,
-// then the observation, activated.
+// The input of the FiLM layers: the time step's embedding after two linear layers, then
+// the observation, both activated.
 template <int kWidth>
 __device__ const float* prepare_condition(Stream& stream, Shared& shared,
                                           float* exchange, int timestep, float observed,
@@ -121,8 +121,8 @@ __device__ const float* prepare_condition(Stream& stream, Shared& shared,
         condition[i] =
             mish(i < kWidth ? await(exchange + program.embedded + i) : observed);
     }
-    wait_for_groups<kDepth>();  // for what channels have of their own
-    __syncthreads();  // that and the condition are complete
+    wait_for_groups<kDepth>();  // for the constants of each channel
+    __syncthreads();  // the constants and the condition are complete
     return condition;
 }
 
@@ -134,7 +134,7 @@ __device__ void run(Stream& stream, Shared& shared, const float* constants,
 {
     const Program& program = shared.program;
     const int element = threadIdx.x;
-    constexpr int kFirst = kWidth / kGroups * kSteps;  // elements of the first stage
+    constexpr int kFirst = kWidth / kGroups * kSteps;  // elements of stage 0
     float2 first = {};
     if (element < kFirst) {
         first = first_sums<kWidth>(parameters, sample,
@@ -145,7 +145,7 @@ __device__ void run(Stream& stream, Shared& shared, const float* constants,
     const int observed = element + (element < kWidth ? kThreads : 0) - kWidth;
     const float seen = observed < kObservation ? observation[max(observed, 0)] : 0.0f;
     const int step = timestep[0];
-    wait_for_launch_before();  // all places are empty
+    wait_for_launch_before();  // every value of the exchange is empty
     float kept = first.y, stored[2] = {};
     const float* condition =
         prepare_condition(stream, shared, exchange, step, seen, place);
@@ -154,7 +154,7 @@ __device__ void run(Stream& stream, Shared& shared, const float* constants,
     for (int s = 0; s < program.stages; ++s) {
         const Stage& stage = program.stage[s];
         if (s + 1 == program.stages && place.slice > 0) return;
-        const int channels = stage.channels / kGroups;  // of the group
+        const int channels = stage.channels / kGroups;  // of this group
         const int count = channels * stage.length;
         const bool own = element < count;
         const int channel = own ? element >> stage.log_length : 0;
@@ -237,10 +237,10 @@ __global__ void __launch_bounds__(kThreads)
         reinterpret_cast<int*>(&shared.program)[i] =
             reinterpret_cast<const int*>(&kProgramInMemory<kWidth>)[i];
     }
-    __syncthreads();  // the program is there
+    __syncthreads();  // the program is loaded
     list_parts(shared.parts, shared.program, place);
     copy_constants(constants, shared.program, parameters, place);
-    __syncthreads();  // the list of weights is there
+    __syncthreads();  // the list of weights is complete
     const int warp = threadIdx.x / 32;
     Stream stream = {shared.parts,
                      parameters,

@@ -1,7 +1,7 @@
-// Idea: a block owns whole outputs, whose weights lie in one run of memory.
+// Idea: a block owns whole outputs, so its weights are contiguous in memory.
 // From the rung before: no partial sums; one warp streams runs of 20 KB into a ring;
-// FiLM's values and residuals are summed while the block waits for the others.
-// Requires: batch 1; width / 2 blocks of 2 * width + 32 threads, all on the GPU at the
-// same time; after a launch of unet_empty.
+// FiLM values and residuals are computed while the block waits for other blocks.
+// Requires: batch 1; width / 2 blocks of 2 * width + 32 threads, all resident at the
+// same time; a launch of unet_empty before it.
 using Weight = float;
 #include "output_stationary.cuh"

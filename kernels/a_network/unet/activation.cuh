@@ -1,9 +1,9 @@
-// What lies between convolutions, and the time step's embedding.
+// The activation between convolutions, and the time step's embedding.
 #pragma once
 
-constexpr float kEpsilon = 1e-5f;  // of a norm
+constexpr float kEpsilon = 1e-5f;  // added to the variance
 
-// x tanh(log(1 + exp(x))): with e = exp(x), the tanh is (e e + 2 e) / (e e + 2 e + 2).
+// x tanh(log(1 + exp(x))): with e = exp(x), tanh is (e e + 2 e) / (e e + 2 e + 2).
 __device__ __forceinline__ float mish(float x)
 {
     const float e = expf(fminf(x, 20.0f));
@@ -11,8 +11,8 @@ __device__ __forceinline__ float mish(float x)
     return x * (square / (square + 2.0f));
 }
 
-// Number `i` of the sines, then the cosines, of a time step. The angle is reduced in
-// float64: in float32, an angle of 100 is off by 4e-6.
+// Element `i` of a time step's embedding: all sines, then all cosines. The angle is
+// reduced in float64: in float32, an angle of 100 is off by 4e-6.
 template <int kWidth>
 __device__ float embedding(int step, int i)
 {

@@ -4,7 +4,7 @@
 
 constexpr int kWarps = 16;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kConstants = 8192;  // floats: what channels have of their own
+constexpr int kConstants = 8192;  // floats: the constants of each channel
 #include "activation.cuh"
 #include "exchange.cuh"
 #include "program.cuh"
@@ -28,14 +28,14 @@ constexpr int kParts = 3 + 3 * kMostStages;
 struct Shared {
     Program program;
     Part parts[kParts];
-    alignas(16) float rows[2][2][640];  // a stage's input: even and odd ones, segments
-    float vector[1600];  // input of the linear layers
-    float film_bias[kMostStages][16];  // after a stage; the last: before the first
+    alignas(16) float rows[2][2][640];  // a stage's input: [stage % 2][segment]
+    float vector[1600];  // inputs of the linear layers
+    float film_bias[kMostStages][16];  // by stage; last: the FiLM before stage 0
     float step_bias[16];
     float2 moments[2][kWarps];
 };
 
-// Where element e of a segment lies: 4 floats of padding after every 16.
+// The index of element e of a segment: 4 floats of padding after every 16.
 __device__ __forceinline__ int padded(int e)
 {
     return e + e / 16 * 4;

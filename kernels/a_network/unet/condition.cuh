@@ -1,5 +1,5 @@
-// What goes before the first stage: the condition, from the time step and what was
-// observed, and the first convolution. And FiLM's layers, which take the condition.
+// Before the first stage: the condition, from the time step and the observation, and
+// the first convolution. Also the FiLM layers, which read the condition.
 #pragma once
 #include "exchange.cuh"
 #include "fast_mish.cuh"
@@ -14,7 +14,7 @@ __device__ __forceinline__ float sum_of_lanes(float value)
     return value;
 }
 
-// One warp a row: outputs of a linear layer whose inputs lie in shared memory.
+// One output of a linear layer, by one warp; its inputs are in shared memory.
 template <int kLength>
 __device__ __forceinline__ float dot(const Weight* weights, const float* inputs)
 {
@@ -48,8 +48,8 @@ __device__ __forceinline__ void compute_film(Ring& ring, const Film& film,
     ring.release();
 }
 
-// The vector that FiLM's layers take: two linear layers of the time step's embedding,
-// then the observation, activated. `scratch`: 5 * kWidth floats, first the embedding.
+// The input of the FiLM layers: the time step's embedding after two linear layers, then
+// the observation, both activated. `scratch`: the embedding, then 4 * kWidth floats.
 template <int kWidth>
 __device__ __forceinline__ void prepare_condition(Ring& ring,
                                                   const Weight* parameters,
@@ -91,8 +91,8 @@ __device__ __forceinline__ void prepare_condition(Ring& ring,
     consumers_sync<kWidth>();  // the condition is complete
 }
 
-// The first convolution, of two inputs, and the one with one tap that goes around it: 8
-// positions a thread.
+// The first convolution, which has two inputs, and the 1-tap convolution beside it: 8
+// positions per thread.
 template <int kWidth>
 __device__ __forceinline__ void first_sums(const Weight* parameters,
                                            const float* sample,

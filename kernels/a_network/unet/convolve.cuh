@@ -1,10 +1,10 @@
-// The products of a stage: one convolution of a block's group of inputs; the sums of
-// the group are handed over.
+// The products of a stage: one convolution over the block's group of inputs, whose
+// partial sums go to the other blocks.
 #pragma once
 #include "block.cuh"
 
-// kInputs inputs of each segment. A lane has kEach of them, and its rows of them in
-// registers; a warp goes through the outputs that are its own.
+// Convolves kInputs inputs of each segment. A lane keeps the rows of kEach inputs in
+// registers; a warp loops over its own outputs.
 template <int kKind, int kInputs, int kLength, int kSegments>
 __device__ __noinline__ Stream convolve(Stream stream, int rows, float* sums,
                                         const float (*inputs)[640])

@@ -1,8 +1,8 @@
-// Values that blocks hand each other through global memory, without a flag and without
-// a fence: a value that is no longer the mark of an empty place has arrived.
+// Values that blocks pass to each other through global memory, without a flag and
+// without a fence: a value has arrived once it differs from kEmpty.
 #pragma once
 
-// A NaN that no operation gives: those of the GPU are 0x7fffffff.
+// A NaN that no operation returns: the GPU's own NaN is 0x7fffffff.
 constexpr unsigned kEmpty = 0xffffffffu;
 
 __device__ __forceinline__ void hand_over(float* to, float value)
@@ -12,7 +12,7 @@ __device__ __forceinline__ void hand_over(float* to, float value)
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(bits) : "memory");
 }
 
-// Reads those of kCount values, `stride` apart, that have not arrived, all at once.
+// Reloads those of kCount values, `stride` apart, that have not arrived yet.
 template <int kCount>
 __device__ __forceinline__ void look(unsigned (&bits)[kCount], const float* from,
                                      int stride)
@@ -72,7 +72,7 @@ __device__ __forceinline__ float await(const float* from)
     return await_sum<1>(from, 0);
 }
 
-// Empties all places; a launch of its own, before the one that uses them.
+// Sets all values to kEmpty, in a separate launch before the kernel that uses them.
 __global__ void unet_empty(float* __restrict__ places, int quads)
 {
     start_next_launch();

@@ -1,18 +1,18 @@
-// The same functions as in activation.cuh, in fewer instructions: each block computes
-// all of them.
+// The functions of activation.cuh in fewer instructions, because here every block
+// activates all channels.
 #pragma once
 
-constexpr float kEpsilon = 1e-5f;  // of a norm
+constexpr float kEpsilon = 1e-5f;  // added to the variance
 
-// Mish of four values with one division by the product of their denominators: the
-// quotients of a group's 4096 values take longer than all other steps of a norm.
+// Mish of four values with one division, by the product of their denominators: separate
+// divisions for a stage's 4096 values take longer than the rest of the norm.
 __device__ __forceinline__ void mish(float* x)
 {
     float square[4], after[5];
     after[4] = 1.0f;
 #pragma unroll
     for (int i = 3; i >= 0; --i) {
-        const float e = __expf(fminf(x[i], 10.0f));  // beyond, the tanh is one
+        const float e = __expf(fminf(x[i], 10.0f));  // tanh is 1 beyond this
         square[i] = e * (e + 2.0f);
         after[i] = after[i + 1] * (square[i] + 2.0f);
     }
@@ -30,15 +30,15 @@ __device__ __forceinline__ float mish(float x)
     return four[0];
 }
 
-// The frequencies of a time step's embedding, in turns: 1 / (2 pi) down to a 10000th
-// of it.
+// The frequencies of a time step's embedding, in turns: from 1 / (2 pi) down to a
+// 10000th of that.
 template <int kHalf>
 struct Frequencies {
     double turns[kHalf];
 
     constexpr Frequencies() : turns{}
     {
-        // The ratio of neighbours, exp(x): the series converges within a few terms.
+        // The ratio of neighbours is exp(x), whose series converges within a few terms.
         const double x = -9.210340371976184 / (kHalf - 1);
         double ratio = 1.0, term = 1.0;
         for (int i = 1; i < 30; ++i) {
@@ -52,8 +52,8 @@ struct Frequencies {
 template <int kHalf>
 __device__ const Frequencies<kHalf> kFrequencies{};
 
-// Number `i` of the sines, then the cosines, of a time step. The angle is reduced in
-// float64: in float32, an angle of 100 is off by 4e-6.
+// Element `i` of a time step's embedding: all sines, then all cosines. The angle is
+// reduced in float64: in float32, an angle of 100 is off by 4e-6.
 template <int kWidth>
 __device__ float embedding(int step, int i)
 {

@@ -1,8 +1,8 @@
-// A convolution with what lies before it in the network: norm, Mish, FiLM, residual.
+// A convolution fused with the operations before it: norm, Mish, FiLM, residual.
 //
-// A block has 8 warps, one for each group of the norm, and computes outputs of a
-// sample. Lane l of a warp has the channels l * kEach ... of its group in registers,
-// kEach * kLength floats, from the norm to the products: they never leave it.
+// A block has 8 warps, one per group of the norm, and computes outputs of one sample.
+// Lane l of a warp holds kEach channels of its group, from l * kEach on, in registers:
+// kEach * kLength floats, which stay there from the norm to the products.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/warp.cuh"
@@ -11,7 +11,7 @@
 
 constexpr int kThreads = 32 * kGroups;
 
-// Starts to bring weights that the block, or a block beside it, will read into L2.
+// Prefetches into L2 the weights that this block or a neighbouring block will read.
 __device__ __forceinline__ void prefetch(const float* from, int floats)
 {
     for (int i = threadIdx.x * 32; i < floats; i += kThreads * 32) {
@@ -19,8 +19,8 @@ __device__ __forceinline__ void prefetch(const float* from, int floats)
     }
 }
 
-// Lets the next launch start, fetches weights, which no launch writes, and waits for
-// the launch before, whose results follow.
+// Lets the next launch start, prefetches weights, which no launch writes, and waits for
+// the previous launch, whose results the caller reads next.
 __device__ __forceinline__ void prepare(const float* weights, int floats)
 {
     if constexpr (kEarly) start_next_launch();
@@ -28,15 +28,15 @@ __device__ __forceinline__ void prepare(const float* weights, int floats)
     if constexpr (kEarly) wait_for_launch_before();
 }
 
-// What lies between the convolution before and this one. Where there is no such tensor,
-// the offset is negative.
+// The operations between the previous convolution and this one: offsets of their
+// tensors in `activations` or `parameters`; negative if there is no such tensor.
 struct Before {
-    int sums;  // of the convolution before, of the activations
-    int gamma, beta;  // of the parameters; none: no norm, no activation
-    int film;  // of the activations: scales, then shifts
-    int residual;  // of the activations
-    int result;  // where one block writes what comes out
-    int skip;  // a stored tensor that is concatenated
+    int sums;  // in activations: the previous convolution's result
+    int gamma, beta;  // in parameters; if negative, no norm and no activation
+    int film;  // in activations: scales, then shifts
+    int residual;  // in activations
+    int result;  // in activations: where one block stores the outcome
+    int skip;  // in activations: the tensor to concatenate
 };
 
 __device__ __forceinline__ float sum_of_lanes(float value)
@@ -47,8 +47,8 @@ __device__ __forceinline__ float sum_of_lanes(float value)
     return value;
 }
 
-// What a lane's channels have of their own: of the parameters, so that it can be loaded
-// before the launch before has ended.
+// The norm's parameters for a lane's channels, which no launch writes: they can be
+// loaded before the previous launch has ended.
 template <int kEach>
 struct Norm {
     float gamma[kEach], beta[kEach];
@@ -63,7 +63,7 @@ struct Norm {
     }
 };
 
-// The rows of a group's kInputs channels, from what the launch before has summed.
+// Computes the rows of a lane's channels from the sums of the previous launch.
 template <int kInputs, int kEach, int kLength>
 __device__ __forceinline__ void take(float (&x)[kEach][kLength], const Before& before,
                                      const Norm<kEach>& norm, float* activations,
@@ -126,15 +126,15 @@ __device__ __forceinline__ void take(float (&x)[kEach][kLength], const Before& b
     }
 }
 
-// The bias of what this thread writes of kRows outputs, kAfter positions each.
+// The bias of the one element that this thread writes, of kRows outputs x kAfter.
 template <int kRows, int kAfter>
 __device__ __forceinline__ float own_bias(const float* bias, int first)
 {
     return threadIdx.x < kRows * kAfter ? bias[first + threadIdx.x / kAfter] : 0.0f;
 }
 
-// kRows outputs of a convolution, from the first on, into `to`, where channels lie
-// `pitch` floats apart and positions `step`.
+// Writes kRows outputs of a convolution, from output `first` on, to `to`: channels are
+// `pitch` floats apart, positions `step` floats.
 template <int kKind, int kInputs, int kEach, int kLength, int kSegments, int kRows>
 __device__ __forceinline__ void outputs_of(const float (&x)[kSegments][kEach][kLength],
                                            const float* parameters, int weight,

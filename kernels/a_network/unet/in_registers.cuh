@@ -1,12 +1,12 @@
 // One launch for the whole network, as in output_stationary.cuh; `Weight` is the type
-// of its parameters. What a thread has normalised stays in its registers.
+// of its parameters. A thread keeps the elements that it normalised in registers.
 #pragma once
 #include "own_products.cuh"
 
-// What a thread has to know of a stage at once: looked up while it waits for others.
+// The facts that a thread needs as soon as a stage begins, loaded while it waits.
 struct Step {
     int flags;
-    int variant, point_variant;  // of the products
+    int variant, point_variant;  // of the products: see own_variant
 };
 enum Flag : int {
     kNormed = 1,
@@ -14,7 +14,7 @@ enum Flag : int {
     kKept = 4,
     kSummed = 8,
     kKeeps = 16,
-    kFull = 32,  // all threads have elements, not half of them
+    kFull = 32,  // all threads have elements, not just half of them
     kPointed = 64,
     kStores = 128,  // the first stored tensor; 256: the second
 };
@@ -43,8 +43,8 @@ __device__ __forceinline__ Step step_of(const Stage& stage)
     return step;
 }
 
-// The mean of a group and one over its standard deviation: see moments of norm.cuh. A
-// group has kWidth / 4 threads, or half of them.
+// The mean and reciprocal standard deviation of a group, as by `moments` in norm.cuh. A
+// group has kWidth / 4 threads if the stage is full, otherwise kWidth / 8.
 __device__ __forceinline__ void join(float& mean, float& squares, float other,
                                      float more, float half_count)
 {
@@ -70,7 +70,7 @@ __device__ __forceinline__ float2 own_moments(const float (&value)[8], bool full
         join(mean, squares, __shfl_xor_sync(kAllLanes, mean, apart),
              __shfl_xor_sync(kAllLanes, squares, apart), 4.0f * apart);
     }
-    float inverse = 1.0f / kWidth;  // of the count
+    float inverse = 1.0f / kWidth;  // 1 / count
     if (full) {
         inverse *= 0.5f;
         if constexpr (kThreads < 32) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ float2 own_moments(const float (&value)[8], bool full
     return make_float2(mean, rsqrtf(fmaf(squares, inverse, kEpsilon)));
 }
 
-// What a stage's input is made of besides its sums: asked for early, needed late.
+// The FiLM values and residual of a stage's input: requested early, needed late.
 struct Around {
     unsigned film[2][2], residual[8];
 };
@@ -123,7 +123,7 @@ __device__ __forceinline__ Around ask_around(const Stage& stage, const float* ex
     return around;
 }
 
-// The sums that are a thread's elements of a stage, asked for and not yet waited for.
+// A thread's elements of a stage: requested, but not yet waited for.
 struct Arriving {
     unsigned bits[8];
 };
@@ -148,7 +148,7 @@ __device__ __forceinline__ void await(float (&value)[8], Arriving& sums,
     for (int i = 0; i < 8; ++i) value[i] = __uint_as_float(sums.bits[i]);
 }
 
-// From the sums of a stage to the input of its convolution.
+// Turns a stage's sums into the input of its convolution.
 template <int kWidth>
 __device__ __forceinline__ void finish(float (&value)[8], float (&kept)[8],
                                        Around& around, const Norm& norm, int flags,
@@ -211,13 +211,13 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
     alignas(16) float value[8], kept[8];
     first_sums<kWidth>(parameters, sample, value, kept);
     wait_for_copies();
-    block_sync<kWidth>();  // the program, the barriers and the embedding are there
-    if (thread < program.stages) {  // the condition's barriers hand them over
+    block_sync<kWidth>();  // program, barriers and embedding are ready
+    if (thread < program.stages) {  // visible after the barriers of prepare_condition
         steps<kWidth>()[thread] = step_of<kWidth>(program.stage[thread]);
     }
     Norm norm = norm_of(program, 0, parameters);
     Ring ring = {0, 0};
-    wait_for_launch_before();  // all places are empty
+    wait_for_launch_before();  // every value of the exchange is empty
     prepare_condition<kWidth>(ring, parameters, exchange, scratch, observed);
     compute_film<kWidth>(ring, program.first_film, exchange);
     Around around = ask_around(program.stage[0], exchange);
@@ -253,7 +253,7 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
             }
             if (last) return;
             if (which > 0) break;
-            // Ask now; what else there is to do is done while the answers travel.
+            // Request the next sums now, so that the loads overlap the work below.
             bias = norm.point_bias;
             norm = norm_of(program, s + 1, parameters);
             next = ask_sums(program.stage[s + 1], exchange);
@@ -267,8 +267,8 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
     }
 }
 
-// Streams the weights of all stages. Those of the first stage follow the condition's at
-// once; the rest, which would come between, wait until the condition is computed.
+// Streams the weights of all stages. Those of stage 0 directly follow the condition's;
+// the rest wait until those are read, so as not to compete with the condition's loads.
 template <int kWidth>
 __device__ __forceinline__ void send_weights(Producer<kWidth>& producer)
 {
@@ -276,7 +276,7 @@ __device__ __forceinline__ void send_weights(Producer<kWidth>& producer)
     for (int s = 0; s < program.stages; ++s) {
         const Stage& stage = program.stage[s];
         if (s + 1 == program.stages && blockIdx.x > 0) return;
-        if (s == 1) mbarrier_wait(barriers().empty + 1, 0);  // of its second layer
+        if (s == 1) mbarrier_wait(barriers().empty + 1, 0);  // slot 1 has been read
         producer.send(stage.convolution, blockIdx.x);
         if (stage.point.inputs > 0) producer.send(stage.point, blockIdx.x);
         if (stage.next_film.channels > 0) producer.send(stage.next_film, blockIdx.x);
@@ -294,10 +294,10 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
     if (threadIdx.x >= kTeams * kWidth) {
         constexpr Program first = make_whole_program<kWidth>();
         if (threadIdx.x % 32 == 0) barriers().init(kTeams * kWidth / 32);
-        __syncwarp();  // the barriers are there
+        __syncwarp();  // the barriers are initialised
         Producer<kWidth> producer = {parameters, {0, 0}, false};
         producer.send_first(first, blockIdx.x);
-        block_sync<kWidth>();  // the program is there
+        block_sync<kWidth>();  // the program is loaded
         send_weights<kWidth>(producer);
         return;
     }

@@ -1,10 +1,10 @@
-// What all kernels of the network know of its layers.
+// The layers' shapes and products, for all kernels of the network.
 #pragma once
 #include "../../conv1d/conv1d/fold.cuh"
 
-constexpr int kGroups = 8;  // of a norm
-constexpr int kSteps = 16;  // of the sequence of actions
-constexpr int kAction = 2;  // numbers of an action
+constexpr int kGroups = 8;  // channel groups of a norm
+constexpr int kSteps = 16;  // time steps of an action sequence
+constexpr int kAction = 2;  // components of an action
 constexpr int kObservation = 10;
 
 enum Kind : int { kSame, kDown, kUp, kPoint };
@@ -18,7 +18,7 @@ constexpr int length_after(int kind, int length)
     return kind == kDown ? length / 2 : kind == kUp ? 2 * length : length;
 }
 
-// Where the output lies that tap t takes position p of the input to, twice.
+// Twice the output position to which tap t maps input position p.
 constexpr int twice_after(int kind, int p, int t)
 {
     return kind == kUp     ? 2 * (2 * p + t - 1)
@@ -26,7 +26,7 @@ constexpr int twice_after(int kind, int p, int t)
                            : 2 * (p - t + taps_of(kind) / 2);
 }
 
-// kCount floats, as widely as kCount allows: `from` is aligned to that.
+// Loads kCount floats with the widest loads that divide kCount; `from` is so aligned.
 template <int kCount>
 __device__ __forceinline__ void load(float* to, const float* from)
 {
@@ -45,7 +45,7 @@ __device__ __forceinline__ void load(float* to, const float* from)
     }
 }
 
-// The products of a lane's rows, kEach channels, with its weights of one output.
+// Adds the products of a lane's kEach rows and its weights of one output.
 template <int kKind, int kEach, int kLength, int kAfter>
 __device__ __forceinline__ void multiply(float (&sum)[kAfter],
                                          const float (&x)[kEach][kLength],

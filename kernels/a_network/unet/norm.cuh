@@ -1,12 +1,12 @@
-// What a thread does with the 8 elements of a stage that are its own: norm, and Mish.
+// The norm of a stage, in which each thread owns 8 elements.
 #pragma once
 #include "fast_mish.cuh"
 #include "products.cuh"
 
-// What a thread's elements have of their own: of two channels, or twice of one.
+// The parameters for a thread's elements: of two channels, or of the same one twice.
 struct Norm {
     float gamma[2], beta[2];
-    float bias, point_bias;  // of what this thread sums
+    float bias, point_bias;  // for the output that this thread sums
 };
 
 __device__ __forceinline__ Norm norm_of(const Program& program, int s,
@@ -38,9 +38,9 @@ __device__ __forceinline__ Norm norm_of(const Program& program, int s,
     return norm;
 }
 
-// The mean of a group and one over its standard deviation, from 8 values a thread of
-// `threads` neighbours: sums of squares about the mean are joined in pairs (Chan,
-// Golub, LeVeque 1979).
+// The mean and reciprocal standard deviation of a group, from 8 values in each of
+// `threads` neighbouring threads: means and sums of squared deviations are merged in
+// pairs (Chan, Golub, LeVeque 1979).
 template <int kWidth>
 __device__ __forceinline__ float2 moments(const float (&value)[8], int threads,
                                           float2* of_warps)

@@ -1,5 +1,5 @@
 // One launch for the whole network; `Weight` is the type of its parameters. One warp of
-// a block streams weights, the others go from stage to stage.
+// a block streams weights, the others compute one stage after the other.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 #include "condition.cuh"
@@ -8,7 +8,7 @@
 template <int kWidth>
 __device__ const Program kWholeProgram = make_whole_program<kWidth>();
 
-// Reads those of two quads that have not arrived.
+// Reloads those of two quads that have not arrived yet.
 __device__ __forceinline__ void look_at_quads(unsigned (&bits)[8], const float* from)
 {
 #pragma unroll
@@ -28,7 +28,7 @@ __device__ __forceinline__ void look_at_quads(unsigned (&bits)[8], const float* 
     }
 }
 
-// A thread's 8 elements of an input.
+// Stores a thread's 8 elements of a stage's input.
 __device__ __forceinline__ void store_row(float* x, const float (&value)[8])
 {
 #pragma unroll
@@ -38,7 +38,7 @@ __device__ __forceinline__ void store_row(float* x, const float (&value)[8])
     }
 }
 
-// Waits for the sums that are this thread's elements of a stage.
+// Waits for this thread's elements of a stage, the sums of the previous stage.
 __device__ __forceinline__ void await_sums(float (&value)[8], const Stage& stage,
                                            const float* exchange)
 {
@@ -58,7 +58,7 @@ __device__ __forceinline__ void await_sums(float (&value)[8], const Stage& stage
     for (int i = 0; i < 8; ++i) value[i] = __uint_as_float(bits[i]);
 }
 
-// From the sums of a stage to the input of its convolution.
+// Turns a stage's sums into the input of its convolution.
 template <int kWidth>
 __device__ __forceinline__ void finish_norm(float (&value)[8], float (&kept)[8],
                                             const Norm& norm, const Stage& stage,
@@ -138,10 +138,10 @@ __device__ __forceinline__ void run(const Weight* parameters, float* exchange,
     float value[8], kept[8];
     first_sums<kWidth>(parameters, sample, value, kept);
     wait_for_copies();
-    block_sync<kWidth>();  // the program, the barriers and the embedding are there
+    block_sync<kWidth>();  // program, barriers and embedding are ready
     Norm norm = norm_of(program, 0, parameters);
     Ring ring = {0, 0};
-    wait_for_launch_before();  // all places are empty
+    wait_for_launch_before();  // every value of the exchange is empty
     prepare_condition<kWidth>(ring, parameters, exchange, scratch, observed);
     compute_film<kWidth>(ring, program.first_film, exchange);
 #pragma unroll 1
@@ -183,10 +183,10 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
     if (threadIdx.x >= kTeams * kWidth) {
         constexpr Program first = make_whole_program<kWidth>();
         if (threadIdx.x % 32 == 0) barriers().init(kTeams * kWidth / 32);
-        __syncwarp();  // the barriers are there
+        __syncwarp();  // the barriers are initialised
         Producer<kWidth> producer = {parameters, {0, 0}, false};
         producer.send_first(first, blockIdx.x);
-        block_sync<kWidth>();  // the program is there
+        block_sync<kWidth>();  // the program is loaded
         producer.send_stages(held<kWidth>().program, blockIdx.x);
         return;
     }

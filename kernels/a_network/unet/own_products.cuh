@@ -1,12 +1,12 @@
-// The products of a stage, by a thread from the 8 elements that it has normalised: they
-// never leave its registers. A block makes at most 32 sums, and each thread has a part
-// of each.
+// The products of a stage: each thread multiplies the 8 elements that it normalised,
+// which never leave its registers. A block computes at most 32 sums, and each thread
+// contributes to each.
 #pragma once
 #include "output_stationary.cuh"
 
-constexpr int kMostSums = 32;  // of a block, in one convolution
+constexpr int kMostSums = 32;  // per block and convolution
 
-// Parts of sums, of a main convolution in turns, and of a residual's.
+// Parts of the sums: two buffers in turn for main convolutions, a third for residuals.
 template <int kWidth>
 __device__ __forceinline__ float (*parts_of_warps(int which))[kMostSums]
 {
@@ -14,8 +14,8 @@ __device__ __forceinline__ float (*parts_of_warps(int which))[kMostSums]
     return parts[which];
 }
 
-// Adds up kCount values over the lanes that differ in the bits kOffset to kLast; each
-// lane gets the sum of one value, that which these bits number, from the highest down.
+// Adds up kCount values over the lanes that differ in the bits kOffset to kLast. Each
+// lane gets one of the sums: these bits, from the highest down, are its index.
 template <int kCount, int kOffset, int kLast>
 __device__ __forceinline__ float scatter_sums(float* value)
 {
@@ -37,21 +37,21 @@ __device__ __forceinline__ float scatter_sums(float* value)
     }
 }
 
-constexpr int kFold = 16;  // sums that a warp adds up together, at most
+constexpr int kFold = 16;  // the most sums that a warp reduces at once
 
-// A stage's convolution, seen by one thread. Rows of 16 elements belong to two
-// neighbours; others hold one row of 8 or two of 4.
+// One thread's share of a stage's convolution. Two neighbouring threads share a row of
+// 16 elements; otherwise a thread has one row of 8 or two rows of 4.
 template <int kKind, int kLength, int kInputs, int kRows, int kWidth>
 struct Own {
     static constexpr bool kShared = kLength == 16;
     static constexpr int kTaps = taps_of(kKind);
-    static constexpr int kWeights = (kLength == 4 ? 2 : 1) * kTaps;  // of an output
+    static constexpr int kWeights = (kLength == 4 ? 2 : 1) * kTaps;  // per output
     static constexpr int kAfter = length_after(kKind, kLength) / (kShared ? 2 : 1);
-    // Outputs that are added up over a warp together.
+    // Outputs that are reduced over a warp at once.
     static constexpr int kStep = kRows * kAfter <= kFold ? kRows
                                  : kAfter <= kFold       ? kFold / kAfter
                                                          : 1;
-    // Those that a slot has.
+    // Outputs whose weights are in one slot.
     static constexpr int kChunk =
         kKind == kUp ? kRows
                      : chunk_rows_of({static_cast<Kind>(kKind), kInputs, 0, 0, 1, 0, 0,
@@ -59,7 +59,7 @@ struct Own {
                                      kWidth);
 };
 
-// The elements of a row before and after a thread's own, which the neighbour has.
+// The row's elements before and after a thread's own, from the neighbouring thread.
 struct Halo {
     float before[2], after[2];
 };
@@ -81,7 +81,7 @@ __device__ __forceinline__ Halo halo_of(const float (&x)[8])
     return halo;
 }
 
-// Adds the products of a thread's elements and of its weights of one output.
+// Adds the products of a thread's elements and its weights of one output.
 template <int kKind, int kLength, int kAfter>
 __device__ __forceinline__ void multiply_own(float* sum, const float (&x)[8],
                                              const Halo& halo, const float* w)
@@ -119,7 +119,7 @@ __device__ __forceinline__ void multiply_own(float* sum, const float (&x)[8],
     }
 }
 
-// A thread's elements of a stored tensor: no other thread reads them.
+// A thread's elements of a stored tensor, which no other thread reads.
 template <int kWidth>
 __device__ __forceinline__ float4* stored_by(int tensor)
 {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void fetch(int tensor, float (&value)[8])
     *reinterpret_cast<float4*>(value + 4) = from[kTeams * kWidth];
 }
 
-// Adds up the parts of some outputs over a warp, and stores the warp's sums.
+// Reduces the parts of some outputs over a warp, and stores the warp's sums.
 template <typename Own, int kCount>
 __device__ __forceinline__ void store_part(float* part, float (&sum)[kCount])
 {
@@ -182,7 +182,7 @@ __device__ __forceinline__ void products_of_own(Ring& ring, int segments,
         const Halo halo = halo_of<This::kShared && kKind != kPoint>(x);
         const Weight* weights = nullptr;
         if constexpr (kKind == kUp) {
-            // A slot for each kWidth inputs, with all rows.
+            // One slot per kWidth inputs, with the weights of all rows.
             Ring next = ring;
 #pragma unroll
             for (int i = 0; i < kSlotsUp; ++i) {
@@ -237,8 +237,8 @@ __device__ __forceinline__ int own_variant(const Convolution& c)
     return own_variant(c.kind, c.length, c.inputs / c.segments / kWidth, c.rows);
 }
 
-// The parts of a convolution of the block's input, and of a stored tensor: a warp's
-// sums for each of the two.
+// Convolves the block's input and, if there are two segments, a stored tensor: stores
+// each warp's sums for each segment.
 template <int kWidth>
 __device__ __forceinline__ void all_products_of_own(Ring& ring, int variant,
                                                     int segments,
@@ -273,7 +273,7 @@ __device__ __forceinline__ void all_products_of_own(Ring& ring, int variant,
 #undef CASE
 }
 
-// The sum of all warps' parts, of which each has `count` for each segment.
+// The sum of all warps' parts; each warp has `count` parts per segment.
 template <int kWidth>
 __device__ __forceinline__ float sum_of_parts(
     const float (*parts)[kMostSums], int count, int segments)

@@ -1,16 +1,16 @@
-// The products of a stage: the block's outputs of all channels.
+// The products of a stage: the block's outputs, summed over all input channels.
 #pragma once
 #include "layers.cuh"
 #include "ring.cuh"
 
-// Two teams of kWidth threads share out the rows of weights; each thread has the same
-// channels of all of them.
+// Two teams of kWidth threads divide up the rows of weights; a thread has the same
+// channels in all of its rows.
 constexpr int kTeams = 2;
 
 template <int kWidth>
 struct Held {
     Program program;
-    alignas(16) float parts[kTeams][32][12];  // of a main or a residual's convolution
+    alignas(16) float parts[kTeams][32][12];  // of the main or residual convolution
     float condition[kWidth + kObservation];
     float2 moments[kTeams * kWidth / 32];
 };
@@ -21,7 +21,7 @@ __device__ __forceinline__ Held<kWidth>& held()
     __shared__ Held<kWidth> of_block;
     return of_block;
 }
-// A stage's input, behind the slots: what the stage before made, or a stored tensor.
+// A stage's input, after the slots: the previous stage's result or a stored tensor.
 template <int kWidth>
 __device__ __forceinline__ float* input_of(int segment)
 {
@@ -35,23 +35,23 @@ __device__ __forceinline__ void consumers_sync()
     asm volatile("bar.sync 1, %0;" ::"n"(kTeams * kWidth) : "memory");
 }
 
-// Waits for the producer, too.
+// Waits for all consumers and the producer.
 template <int kWidth>
 __device__ __forceinline__ void block_sync()
 {
     asm volatile("bar.sync 10, %0;" ::"n"(kTeams * kWidth + 32) : "memory");
 }
 
-// Where quad q of a stage's input lies: lanes 4 or 2 quads apart use all banks.
+// The index of quad q of a stage's input: lanes 4 or 2 quads apart use all banks.
 __device__ __forceinline__ int swizzled(int q)
 {
     return 4 * (q ^ (q >> 3 & 3));
 }
 
-// What a pass of products does.
+// The work of one pass of products.
 struct Task {
-    int input;  // which one
-    int which, first;  // of the parts
+    int input;  // index of the input
+    int which, first;  // the buffer of parts, and its first part
     int rows, chunk_rows;
 };
 
@@ -90,7 +90,7 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
     }
 }
 
-// A transposed convolution: kEach chunks of kWidth inputs each.
+// A transposed convolution of kEach chunks of kWidth inputs each.
 template <int kEach, int kLength, int kWidth>
 __device__ __forceinline__ void products_up(Ring& ring, const Task& task)
 {
@@ -135,8 +135,8 @@ constexpr int variant_of(int kind, int each, int length)
 {
     return kind * 1000 + each * 100 + length;
 }
-// One place in the code calls it, and it is inlined there: what a call would save on
-// the stack has no room in L1 beside this much shared memory.
+// Inlined at its only call: a call would save registers on the stack, which has no room
+// in L1 beside this much shared memory.
 template <int kWidth>
 __device__ __forceinline__ void products_of(int variant, Ring& ring,
                                             const Task& task)
@@ -169,8 +169,8 @@ __device__ __forceinline__ void products_of(int variant, Ring& ring,
 #undef CASE_UP
 }
 
-// A convolution of the block's input and, as its second segment, of a stored tensor:
-// its outputs' sums, in threads 0 to rows * length.
+// Convolves the block's input and, as a second segment, a stored tensor. Threads 0 to
+// rows * length - 1 return the sums.
 template <int kWidth>
 __device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int stored,
                                           int which)

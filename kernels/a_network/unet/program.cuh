@@ -1,9 +1,9 @@
-// The network as a program: its stages in order, with where their parameters and their
-// partial sums lie. The same layers as network.py has, and the same order of tensors.
+// The network as a program: its stages in order, and the offsets of their parameters
+// and partial sums. Layers and the order of tensors are those of network.py.
 //
-// A stage reads the sums of the convolution before it, normalises and activates them,
-// and convolves the result. Eight blocks, one for each group of the norm, hold a group
-// of channels each; so what a stage writes are partial sums, one of each group.
+// A stage reads the sums of the previous convolution, normalises and activates them,
+// and convolves the result. Each of eight blocks holds one group of channels, so a
+// stage writes partial sums, one per group.
 #pragma once
 
 #include "layers.cuh"
@@ -12,29 +12,29 @@ enum Residual : int { kNoResidual, kKeptResidual, kSummedResidual };
 
 struct Convolution {
     Kind kind;
-    int inputs, outputs, length;  // of all channels; of the input's row
-    int segments;  // 2 if half of the inputs are a stored tensor
-    int weight;  // of the parameters
-    int sums;  // of the exchange: 8 groups of outputs x length
-    int rows;  // of a block: outputs
+    int inputs, outputs, length;  // all channels; the length of an input row
+    int segments;  // 2 if half of the inputs come from a stored tensor
+    int weight;  // offset in the parameters
+    int sums;  // offset in the exchange: 8 groups of outputs x length
+    int rows;  // outputs per block
 };
 
 struct Film {
     int channels, weight, bias;
-    int values;  // of the exchange: scales, then shifts
-    int rows;  // of a block: scales, and as many shifts
+    int values;  // offset in the exchange: scales, then shifts
+    int rows;  // scales per block, and as many shifts
 };
 
 struct Stage {
-    int channels, length, sums;  // what comes in
+    int channels, length, sums;  // of the input
     int log_length;
     int bias, gamma, beta;  // gamma < 0: no norm and no activation
-    int film;  // of the exchange, < 0: none
+    int film;  // offset in the exchange; < 0: none
     Residual residual;
     int residual_sums, residual_bias;
-    int constants;  // of shared memory: four times a group's channels
-    bool keep;  // what comes out is the residual of this block
-    int store, skip;  // the stored tensor that it writes, that it reads; < 0: none
+    int constants;  // offset in shared memory: four floats per channel of a group
+    bool keep;  // keep the activated input as the block's residual
+    int store, skip;  // the stored tensor to write, to read; < 0: none
     Convolution convolution, point;  // point.inputs = 0: none
     Film next_film;  // channels = 0: none
 };
@@ -44,14 +44,14 @@ constexpr int kMostStages = 32;
 struct Program {
     Stage stage[kMostStages];
     int stages;
-    // Before the first stage: layers of the time step, and the first convolution.
+    // Before the first stage: the time step's layers and the first convolution.
     int step_weight[2], step_bias[2];
-    int hidden, embedded;  // of the exchange
+    int hidden, embedded;  // offsets in the exchange
     int first_weight, first_bias, first_gamma, first_beta;
     int first_point_weight, first_point_bias;
     Film first_film;
     int out_bias, out_sums;
-    int exchange, constants;  // floats
+    int exchange, constants;  // sizes in floats
 };
 
 struct Builder {
@@ -90,7 +90,7 @@ struct Builder {
     }
 };
 
-// A convolution and its bias, which the stage after it adds.
+// A convolution. `bias` is set to its bias, which the next stage adds.
 constexpr Convolution convolution(Builder& to, Kind kind, int inputs, int outputs,
                                   int length, int segments, int& bias)
 {
@@ -107,7 +107,7 @@ constexpr Convolution convolution(Builder& to, Kind kind, int inputs, int output
     return made;
 }
 
-// The stage that reads what `before` has summed.
+// The stage that reads the sums of `before`.
 constexpr Stage after(const Convolution& before, int bias)
 {
     Stage made{};
@@ -120,8 +120,8 @@ constexpr Stage after(const Convolution& before, int bias)
     return made;
 }
 
-// One stage for each of a block's two convolutions. `input` becomes the stage of the
-// first; on return it is the stage that reads what the block has made.
+// Adds one stage for each of a block's two convolutions. `input` becomes the first
+// one's stage; on return it is the stage that reads the block's result.
 constexpr void block(Builder& to, Stage& input, int outputs, int skip, int store)
 {
     int bias = 0;
@@ -176,7 +176,7 @@ constexpr Program make_program()
     program.step_bias[1] = to.tensor(kWidth);
     program.hidden = to.values(4 * kWidth);
     program.embedded = to.values(kWidth);
-    // The first convolution has two inputs: every block computes its own group of it.
+    // The first convolution has only two inputs, so every block computes its own group.
     program.first_weight = to.tensor(kAction * kWidth * 5);
     program.first_bias = to.tensor(kWidth);
     program.first_gamma = to.tensor(kWidth);

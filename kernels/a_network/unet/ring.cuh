@@ -1,21 +1,21 @@
-// The weights of a block, in the order in which it uses them, through a ring in shared
-// memory. One warp, the producer, keeps the copy engine busy: weights depend on
-// nothing, so memory need not wait for the network. All other warps, the consumers,
-// read each slot.
+// Streams a block's weights, in the order of their use, through a ring in shared
+// memory. One warp, the producer, keeps the copy engine busy: weights depend on no
+// result, so their loads need not wait for it. All other warps, the consumers, read
+// each slot.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 #include "whole_program.cuh"
 
-// In all, 8 * 80 * width bytes and a little.
+// The ring has a little over 8 * 80 * width bytes.
 constexpr int kSlots = 32 / sizeof(Weight);
-constexpr int kPiece = 16 / sizeof(Weight);  // what the copy engine copies, at least
+constexpr int kPiece = 16 / sizeof(Weight);  // the copy engine's smallest copy
 
 __device__ __forceinline__ float as_float(float weight)
 {
     return weight;
 }
 
-// FiLM's biases start so many weights behind a multiple of 16 bytes.
+// The distance of FiLM biases from the last multiple of 16 bytes, in weights.
 __device__ __forceinline__ int bias_before(int first)
 {
     return first % kPiece;
@@ -34,8 +34,8 @@ struct Barriers {
     }
 };
 
-// Shared memory by name, not by a pointer: so that functions that are not inlined know
-// what they read, too.
+// Shared memory by name, not through a pointer, so that the compiler knows the address
+// space in functions that are not inlined.
 __device__ __forceinline__ Barriers& barriers()
 {
     __shared__ Barriers of_block;
@@ -48,10 +48,10 @@ __device__ __forceinline__ Weight* slot(int i)
     return reinterpret_cast<Weight*>(slots_and_inputs) + i * slot_weights(kWidth);
 }
 
-// The place of a warp in the ring.
+// The position of a warp in the ring.
 struct Ring {
-    int next;  // slot
-    unsigned parity;  // of the round
+    int next;  // index of the slot
+    unsigned parity;  // of this round
 
     __device__ __forceinline__ void advance()
     {
@@ -66,7 +66,7 @@ struct Ring {
         mbarrier_wait(barriers().full + next, parity);
         return slot<kWidth>(next);
     }
-    // The lanes of a warp have read the slot.
+    // Call when the warp has read the slot.
     __device__ __forceinline__ void release()
     {
         __syncwarp();
@@ -85,7 +85,7 @@ template <int kWidth>
 struct Producer {
     const Weight* parameters;
     Ring ring;
-    bool again;  // all slots have been full once
+    bool again;  // all slots have been filled once
 
     __device__ __forceinline__ Weight* acquire()
     {
@@ -98,7 +98,7 @@ struct Producer {
         again = again || ring.next == 0;
     }
 
-    // `count` runs of `length` weights, `step` apart, and `more` of another place.
+    // Copies `count` runs of `length` weights, `step` apart, then `more` from `other`.
     __device__ __forceinline__ void send(int from, int count, int length, int step,
                                          int other = 0, int more = 0)
     {
@@ -108,7 +108,7 @@ struct Producer {
         if (lane == 0) {
             mbarrier_arrive_expect(full, sizeof(Weight) * (count * length + more));
         }
-        __syncwarp();  // the barrier expects the bytes
+        __syncwarp();  // the barrier expects the bytes before any arrive
         if (lane < count) {
             bulk_load(to + lane * length, parameters + from + lane * step,
                       sizeof(Weight) * length, full);
@@ -119,8 +119,8 @@ struct Producer {
         advance();
     }
 
-    // The block's four weights of each of kWidth inputs, for each of its outputs: these
-    // runs are too short for the copy engine.
+    // Copies the four weights of each of kWidth inputs for each of the block's outputs:
+    // cp.async, because bulk copies would be too short.
     __device__ __forceinline__ void send_transposed(int from, int rows, int outputs)
     {
         Weight* to = acquire();
@@ -169,7 +169,7 @@ struct Producer {
              film.bias + block * rows - bias_before(block * rows), max(rows, kPiece));
     }
 
-    // What lies before the first stage.
+    // Copies the weights of the layers before the first stage.
     __device__ __forceinline__ void send_first(const Program& program, int block)
     {
         send(program.step_weight[0] + block * 8 * kWidth, 1, 8 * kWidth, 0,

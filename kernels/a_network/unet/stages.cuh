@@ -1,9 +1,9 @@
-// The kernels of the network, one for each convolution. kEarly: launches may start
-// early (with pdl).
+// The kernels of the network, one per convolution. kEarly: launches may start early
+// (programmatic dependent launch).
 #pragma once
 #include "fused.cuh"
 
-// A warp for each of the block's 8 outputs of a linear layer, whose input is shared.
+// The block's 8 outputs of a linear layer, one per warp; the input is in shared memory.
 __device__ __forceinline__ void linear(const float* weight, const float* bias,
                                        const float* input, float* to, int inputs,
                                        int first)
@@ -17,7 +17,7 @@ __device__ __forceinline__ void linear(const float* weight, const float* bias,
     if (threadIdx.x % 32 == 0) to[output] = sum + bias[output];
 }
 
-// The first linear layer of the time step. Grid: outputs / 8, samples.
+// The time step's first linear layer. Grid: outputs / 8, samples.
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads)
     unet_step(const float* __restrict__ parameters, const int* __restrict__ timestep,
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
            activations + to + blockIdx.y * 4 * kWidth, kWidth, blockIdx.x * kGroups);
 }
 
-// The second one. Grid: outputs / 8, samples.
+// The time step's second linear layer. Grid: outputs / 8, samples.
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads)
     unet_embedded(const float* __restrict__ parameters, float* activations, int from,
@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(kThreads)
            activations + to + blockIdx.y * kWidth, 4 * kWidth, blockIdx.x * kGroups);
 }
 
-// Scales and shifts of a block of the network: kFilms of them by a block of the grid, 8
-// by a warp.
+// FiLM scales and shifts of a block of the network: kFilms per thread block, 8 per
+// warp.
 constexpr int kFilms = 64;
 template <int kWidth>
 __device__ __forceinline__ void film_of(const float* parameters, float* activations,
@@ -84,8 +84,8 @@ __device__ __forceinline__ void film_of(const float* parameters, float* activati
     }
 }
 
-// The first convolution, of two inputs, and the one with one tap of its residual: a
-// thread for each output; and FiLM's values. Grid: kWidth / 16 + kWidth / 32,
+// The first convolution, which has two inputs, and its residual's 1-tap convolution,
+// one output per thread; and FiLM values. Grid: kWidth / 16 + kWidth / 32,
 // samples.
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads)
@@ -123,9 +123,9 @@ __global__ void __launch_bounds__(kThreads)
     activations[point_to + at] = around;
 }
 
-// A convolution, the one with one tap of the residual if `point` is not negative, and
-// FiLM's values if `film_weight` is not. Grid: outputs / kRows, and for FiLM's values
-// outputs / 32 more, samples.
+// A convolution, the residual's 1-tap convolution if `point` is not negative, and FiLM
+// values if `film_weight` is not. Grid: outputs / kRows, plus outputs / 32 for FiLM
+// values; samples.
 template <int kWidth, int kKind, int kChannels, int kLength, int kSegments, int kRows>
 __global__ void __launch_bounds__(kThreads, 2)
     unet_stage(const float* __restrict__ parameters,

@@ -1,30 +1,30 @@
-// The weights of a warp, in the order in which it uses them. As soon as it has read a
-// row into registers it asks for the one that will take its place: weights depend on
-// nothing, so memory stays busy while blocks wait for each other. No other warp reads
-// them, so no barrier is needed.
+// Streams a warp's weights in the order of their use. As soon as the warp has read a
+// row into registers, it starts the copy that replaces it: weights depend on no
+// result, so memory stays busy while blocks wait for each other. No other warp reads
+// these weights, so no barrier is needed.
 #pragma once
 #include "../../common/async_copy.cuh"
 
-constexpr int kDepth = 4;  // rows of a warp that are on their way
-constexpr int kRowBytes = 2560;  // at most: 128 inputs, 5 taps
+constexpr int kDepth = 4;  // copies in flight per warp
+constexpr int kRowBytes = 2560;  // the longest row: 128 inputs, 5 taps
 
-// Rows of weights that the warps of a block share out: row r is for warp r % kWarps.
+// Rows of weights, divided up among a block's warps: row r is for warp r % kWarps.
 struct Part {
-    int from, row_step;  // of the parameters, floats
+    int from, row_step;  // offset in the parameters, in floats
     int rows;
-    int half, half_step;  // rows from `half` on lie half_step further on
-    int segments, segment_step;  // a row comes in so many copies
-    int pieces, piece_step;  // of a copy: of 16 bytes, or of 8 if negative
+    int half, half_step;  // rows from `half` on are half_step floats further on
+    int segments, segment_step;  // copies per row
+    int pieces, piece_step;  // pieces per copy: of 16 bytes, or of 8 if negative
 };
 
 struct Stream {
     const Part* parts;
     const float* parameters;
-    char* slots;  // of this warp
+    char* slots;  // of this warp only
     int part, row, segment, last;
     int next, current;
 
-    // Asks for the next copy, if there is one.
+    // Starts the next copy, if there is one.
     __device__ __forceinline__ void ask()
     {
         const int lane = threadIdx.x % 32;
@@ -69,10 +69,10 @@ struct Stream {
     __device__ __forceinline__ const float* wait() const
     {
         wait_for_groups<kDepth - 1>();
-        __syncwarp();  // what the other lanes have copied is there too
+        __syncwarp();  // the other lanes' copies have arrived too
         return reinterpret_cast<const float*>(slots + current * kRowBytes);
     }
-    // All lanes have read it.
+    // Call when the warp has read the current copy.
     __device__ __forceinline__ void release()
     {
         __syncwarp();

@@ -1,10 +1,10 @@
-// What the blocks take from the parameters.
+// The parameters that a block needs.
 #pragma once
 #include "block.cuh"
 
 constexpr int kNever = 1 << 30;
 
-// Rows of a linear layer, of `length` floats in `segments` copies.
+// Rows of a linear layer: `length` floats each, in `segments` copies.
 __device__ __forceinline__ Part linear_rows(int from, int rows, int length,
                                             int segments)
 {
@@ -12,14 +12,14 @@ __device__ __forceinline__ Part linear_rows(int from, int rows, int length,
     return {from, length, rows, kNever, 0, segments, each, each / 4, 4};
 }
 
-// The first of a block's scales; its shifts lie film.channels later.
+// The index of a block's first scale; its first shift is film.channels later.
 template <int kWidth>
 __device__ __forceinline__ int first_of(const Film& film, Place<kWidth> place)
 {
     return place.group * film.channels / kGroups + place.slice * film.rows;
 }
 
-// The block's scales, then its shifts: rows that start at multiples of 8 bytes.
+// The rows of the block's scales, then of its shifts. They are 8-byte aligned.
 template <int kWidth>
 __device__ __forceinline__ Part film_rows(const Film& film, Place<kWidth> place)
 {
@@ -42,7 +42,7 @@ __device__ __forceinline__ Part filters(const Convolution& c, Place<kWidth> plac
     const int taps = taps_of(c.kind), inputs = c.inputs / c.segments / kGroups;
     const int output = place.slice * c.rows, input = place.group * inputs;
     const int rows = c.outputs == kAction && place.slice > 0 ? 0 : c.rows;
-    if (c.kind == kUp) {  // an output's four weights of an input are a piece
+    if (c.kind == kUp) {  // a piece is an output's four weights of one input
         return {c.weight + (input * c.outputs + output) * 4,
                 4,
                 rows,
@@ -64,7 +64,7 @@ __device__ __forceinline__ Part filters(const Convolution& c, Place<kWidth> plac
             4};
 }
 
-// All rows of weights in the order of their use: a thread for each stage.
+// Lists all rows of weights in the order of their use: one thread per stage.
 template <int kWidth>
 __device__ void list_parts(Part* parts, const Program& program, Place<kWidth> place)
 {
@@ -85,7 +85,7 @@ __device__ void list_parts(Part* parts, const Program& program, Place<kWidth> pl
     }
 }
 
-// What each channel of the group has of its own, for all stages: a warp for a stage.
+// Copies the constants of the group's channels for all stages: one warp per stage.
 template <int kWidth>
 __device__ void copy_constants(float* to, const Program& program,
                                const float* parameters, Place<kWidth> place)
@@ -109,7 +109,7 @@ __device__ void copy_constants(float* to, const Program& program,
     close_group();
 }
 
-// Biases of the linear layers: one load a thread.
+// Loads the biases of the linear layers: one load per thread.
 template <int kWidth>
 __device__ void load_biases(Shared& shared, const float* parameters,
                             Place<kWidth> place)

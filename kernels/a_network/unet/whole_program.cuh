@@ -1,10 +1,10 @@
-// The program of a kernel whose blocks own whole outputs: that of program.cuh with one
-// sum where that has eight partial ones, and FiLM's values made one stage earlier.
+// The program for blocks that own whole outputs: as in program.cuh, but with one sum in
+// place of eight partial sums, and FiLM values computed one stage earlier.
 #pragma once
 #include "program.cuh"
 
 // A slot of the ring holds the longest row of a segment, 4 * width channels with 5
-// taps, or the rows and biases of FiLM that a block makes.
+// taps, or the FiLM rows and biases of a block.
 constexpr int slot_weights(int width)
 {
     return 20 * width + 64;

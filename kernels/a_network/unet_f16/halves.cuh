@@ -1,4 +1,4 @@
-// Weights in float16: a thread reads them in the widest words that their number allows.
+// Loads of float16 weights, with the widest loads that divide their number.
 #pragma once
 #include <cuda_fp16.h>
 #include "../../common/async_copy.cuh"

@@ -1,7 +1,7 @@
-// Idea: copies on the way to shared memory do not hold registers.
-// From the rung before: a ring of kStages asynchronous copies a thread, in a loop; a
-// thread stores what it copied itself, so no barrier is needed.
-// Requires: both arrays aligned to 16 bytes; a block of kThreads threads.
+// Idea: copy asynchronously to shared memory: copies in flight hold no registers.
+// From the rung before: a ring of kStages asynchronous copies per thread, in a loop; a
+// thread stores only what it copied itself, so no barrier is needed.
+// Requires: both arrays aligned to 16 bytes; blocks of kThreads threads.
 #include "../../common/async_copy.cuh"
 
 constexpr int kThreads = 256;

@@ -1,8 +1,8 @@
 // Idea: one thread starts a bulk copy into shared memory and one out of it.
-// From the rung before: kBytes a block instead of 16 a thread, and no loop; an mbarrier
-// counts the bytes that have arrived.
-// Requires: both arrays aligned to 16 bytes; a block of kThreads threads; a block for
-// each kBytes.
+// From the rung before: one copy of kBytes per block instead of 16 bytes per thread, no
+// loop; an mbarrier counts the bytes that have arrived.
+// Requires: both arrays aligned to 16 bytes; blocks of kThreads threads; one block per
+// kBytes.
 #include "../../common/hopper/tma.cuh"
 
 constexpr int kThreads = 32;

@@ -1,7 +1,7 @@
-// Idea: blocks stay; a ring of chunks keeps loads in flight while others are stored.
-// From the rung before: kStages chunks a block, in a loop; a chunk is loaded again when
-// the store before the last has read it.
-// Requires: both arrays aligned to 16 bytes; a block of kThreads threads and kStages *
+// Idea: persistent blocks: a ring of chunks keeps loads in flight during the stores.
+// From the rung before: kStages chunks per block, in a loop; a slot is refilled as soon
+// as the previous chunk's store has read it.
+// Requires: both arrays aligned to 16 bytes; blocks of kThreads threads and kStages *
 // kBytes of shared memory.
 #include "../../common/hopper/tma.cuh"
 
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) copy_pipelined(
         bulk_store(reinterpret_cast<char*>(target) + first, ring + stage * kBytes,
                    bytes(chunk));
         bulk_commit();
-        bulk_wait_read<1>();  // the chunk before this one has been read
+        bulk_wait_read<1>();  // the previous chunk has been read
         load(chunk + (kStages - 1) * step, (stage + kStages - 1) % kStages);
         stage = stage + 1 == kStages ? 0 : stage + 1;
         parity ^= stage == 0;

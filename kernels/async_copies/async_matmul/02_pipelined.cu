@@ -1,6 +1,6 @@
 // Idea: asynchronous copies fill a ring of slices in shared memory.
 // From the rung before: cp.async instead of loads and stores through registers; slices
-// of 32 steps, three in flight; A stays row by row, swizzled.
+// of 32 steps, a ring of kStages; A's tile stays row-major, and is swizzled.
 // Requires: a block of T::kThreads threads and kStages * T::kBytes of shared memory;
 // all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/async_copy.cuh"
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     for (int slice = 0; slice < slices; ++slice) {
         wait_for_groups<kStages - 2>();
         // All copies of this slice have arrived, and all threads are done with the
-        // slice before it, whose place the next copies take.
+        // previous slice, which the next copies replace.
         __syncthreads();
         sums.add(a(slice), a(slice) + T::kFloatsA);
         start(slice + kStages - 1);

@@ -1,6 +1,6 @@
-// Idea: one thread starts two copies of the copy engine a slice, for the whole block.
-// From the rung before: boxes of tensors instead of 16 bytes a thread; no addresses, no
-// bounds; a slice has arrived when its barrier has counted its bytes.
+// Idea: one thread starts two TMA copies per slice for the whole block.
+// From the rung before: tensor boxes instead of 16 bytes per thread; no addresses, no
+// bounds checks; a slice has arrived when its barrier has counted its bytes.
 // Requires: a block of T::kThreads threads and kStages * T::kBytes of shared memory;
 // all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/hopper/tma.cuh"

@@ -1,6 +1,6 @@
-// Idea: a warp of its own starts the copies; the others only compute.
-// From the rung before: no __syncthreads in the loop: each warp says when it is done
-// with a slice, at the barrier `empty`, for which the producer waits.
+// Idea: warp specialisation: one warp only starts copies; the others only compute.
+// From the rung before: no __syncthreads in the loop: each warp that is done with a
+// slice arrives at the barrier `empty`, on which the producer waits.
 // Requires: a block of T::kThreads + 32 threads and kStages * T::kBytes of shared
 // memory; all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/hopper/tma.cuh"
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(T::kThreads + 32, 2)
         for (int slice = 0; slice < slices && threadIdx.x == T::kThreads; ++slice) {
             const int stage = slice % kStages, parity = slice / kStages % 2;
             float* a = shared + stage * (T::kBytes / 4);
-            // For a new barrier, the phase before the first one counts as over.
+            // On a new barrier, the phase before the first counts as complete.
             mbarrier_wait(empty + stage, parity ^ 1);
             mbarrier_arrive_expect(full + stage, T::kBytes);
             tma_load(a, A, slice * kDepth, first_row, full + stage);

@@ -1,6 +1,6 @@
-// Idea: 8 x 16 sums a thread, with the registers that the producer hands over.
+// Idea: 8 x 16 sums per thread, in registers that the producer gives up.
 // From the rung before: a tile of 128 x 256 for two warpgroups; a third one copies and
-// gives registers back, which the two take.
+// releases registers, which the two claim.
 // Requires: a block of T::kThreads + 128 threads and kStages * T::kBytes of shared
 // memory; all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/hopper/tma.cuh"

@@ -1,6 +1,6 @@
-// Idea: two blocks of a cluster share B: each fetches half, for both.
+// Idea: two blocks of a cluster share B: each multicasts one half of it to both.
 // From the rung before: clusters of two blocks, one above the other; a block's
-// consumers tell both producers when they are done with a slice.
+// consumers signal both producers when they are done with a slice.
 // Requires: a grid with an even number of blocks in y, blocks of T::kThreads + 128
 // threads and kStages * T::kBytes of shared memory; all arrays aligned to 16 bytes; n
 // and k multiples of 4.
@@ -8,7 +8,7 @@
 #include "../../common/hopper/tma.cuh"
 #include "multiply.cuh"
 
-constexpr int kBlocks = 2;  // of a cluster
+constexpr int kBlocks = 2;  // per cluster
 
 template <class T, int kStages>
 __global__ void __cluster_dims__(1, kBlocks) __launch_bounds__(T::kThreads + 128, 1)

@@ -1,14 +1,14 @@
-// Idea: blocks stay and take tile after tile; the producer runs ahead into the next.
-// From the rung before: one cluster for every two SMs, a loop over pairs of tiles in an
-// order that shares rows and columns in L2, a ring that goes on from tile to tile.
+// Idea: persistent blocks: the producer already loads the next tile during this one.
+// From the rung before: one cluster per two SMs, a loop over pairs of tiles in an order
+// that shares rows and columns in L2, a ring that continues from tile to tile.
 // Requires: an even number of blocks of T::kThreads + 128 threads, and kStages *
 // T::kBytes of shared memory; all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "multiply.cuh"
 
-constexpr int kBlocks = 2;  // of a cluster
-constexpr int kGroup = 4;   // rows of pairs that are numbered down before across
+constexpr int kBlocks = 2;  // per cluster
+constexpr int kGroup = 4;   // rows of pairs that are numbered column by column
 
 // First row and column of a pair of tiles, one above the other.
 template <class T>
@@ -40,7 +40,7 @@ __global__ void __cluster_dims__(kBlocks) __launch_bounds__(T::kThreads + 128, 1
     }
     cluster_sync();  // both blocks' barriers are initialised before either uses them
 
-    int turn = 0, parity = 0;  // of the ring
+    int turn = 0, parity = 0;  // position in the ring
     const auto next = [&] {
         turn = turn + 1 == kStages ? 0 : turn + 1;
         parity ^= turn == 0;

@@ -1,24 +1,24 @@
-// What a thread does with a slice of A and B in shared memory, in all rungs that copy
+// A thread's products of a slice of A and B in shared memory, in all rungs that copy
 // asynchronously: eight rows of kAcross sums. A slice is kDepth steps of k, so that a
-// row of A's slice has 128 bytes, the widest that the copy engine swizzles.
+// row of A's slice has 128 bytes, the widest row that the copy engine swizzles.
 #pragma once
 
 constexpr int kDepth = 32;
 
-// A tile of kRows x kCols elements of C, kAcross sums a thread in each of 8 rows. Warps
-// have 64 rows each, lanes form a grid of 8 x 4.
+// A tile of kRows x kCols elements of C: a thread has kAcross sums in each of 8 rows. A
+// warp covers 64 rows, and its lanes form a grid of 8 x 4.
 template <int kRows_, int kCols_, int kAcross_>
 struct Tile {
     static constexpr int kRows = kRows_, kCols = kCols_, kAcross = kAcross_;
     static constexpr int kDown = 8, kWarpCols = 4 * kAcross;
     static constexpr int kThreads = kRows * kCols / (kDown * kAcross);
     static constexpr int kFloatsA = kRows * kDepth, kFloatsB = kDepth * kCols;
-    static constexpr int kBytes = 4 * (kFloatsA + kFloatsB);  // of a slice of A and B
+    static constexpr int kBytes = 4 * (kFloatsA + kFloatsB);  // per slice of A and B
     static_assert(kRows % 64 == 0 && kCols % kWarpCols == 0 && kAcross % 4 == 0, "");
 };
 
-// Where float4 `quad` of row `row` of A's slice lies: the pattern of 128 bytes of the
-// copy engine.
+// The index of float4 `quad` of row `row` of A's slice, in the copy engine's 128-byte
+// swizzle.
 __device__ __forceinline__ int swizzled(int row, int quad)
 {
     return row * kDepth + (quad ^ row % 8) * 4;
@@ -29,7 +29,7 @@ struct Sums {
     float sum[T::kDown][T::kAcross] = {};
     int row, col;  // of the first sum, within the tile
 
-    // `thread` counts the threads that compute.
+    // `thread` is the index among the computing threads.
     __device__ explicit Sums(int thread)
     {
         constexpr int kWarpsAcross = T::kCols / T::kWarpCols;
@@ -57,7 +57,7 @@ struct Sums {
                 *reinterpret_cast<float4*>(above + j) =
                     *reinterpret_cast<const float4*>(b + k * T::kCols + col + j * 4);
             }
-            // Row by row, there and back: neighbours share the operand from A.
+            // Rows in alternating directions: consecutive products share an operand.
 #pragma unroll
             for (int i = 0; i < T::kDown; ++i) {
 #pragma unroll

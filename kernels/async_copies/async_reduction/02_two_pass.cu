@@ -1,6 +1,6 @@
-// Idea: the plain way: one launch writes the blocks' sums, another adds them.
-// From the rung before: no ticket and no last block; the end of a launch is the
-// barrier.
+// Idea: two plain passes: one launch writes the blocks' sums, the next adds them.
+// From the rung before: no ticket and no last block; the end of the first launch is
+// the barrier.
 // Requires: source aligned to 16 bytes; blocks of kThreads threads; one block per
 // kChunk floats, then one block for the sums.
 #include "chunk_sum.cuh"

@@ -1,6 +1,6 @@
-// Idea: the second launch starts early and waits on the GPU.
-// From the rung before: blocks allow it as soon as they start; the second launch has
-// the attribute for programmatic dependent launch.
+// Idea: start the second launch early, and let it wait on the GPU.
+// From the rung before: programmatic dependent launch; blocks allow the second launch
+// as soon as they start.
 // Requires: source aligned to 16 bytes; blocks of kThreads threads; one block per
 // kChunk floats, then one block for the sums, launched with pdl.
 #include "chunk_sum.cuh"

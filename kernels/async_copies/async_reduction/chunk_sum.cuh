@@ -1,5 +1,5 @@
-// The sum of a block's chunk, as the rungs of the ladder reduction compute it: a thread
-// has kUnroll 16-byte loads in flight before it adds anything.
+// The sum of a block's chunk, as in the rungs of the ladder reduction: a thread has
+// kUnroll 16-byte loads in flight before it adds anything.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 
@@ -32,8 +32,8 @@ __device__ float thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// Adds the blocks' sums: a launch of one block, which may start before the blocks that
-// write the sums have ended.
+// Adds up the blocks' sums: a launch of one block, which may start before the blocks
+// that write the sums have ended.
 __global__ void __launch_bounds__(kThreads)
     sum_of_sums(const float* sums, float* __restrict__ total, int count)
 {

@@ -1,6 +1,6 @@
-// Idea: the copy engine loads and stores the tile.
+// Idea: let the copy engine (TMA) load and store the tile.
 // From the rung before: one thread starts two loads and two stores for the
-// block; threads see shared memory alone, where the tile has no swizzle.
+// block; the threads access only shared memory, where the tile is not swizzled.
 // Requires: a block of kTileThreads threads; both arrays aligned to 16 bytes; rows and
 // cols multiples of 4.
 #include "../../common/hopper/tma.cuh"

@@ -1,6 +1,6 @@
-// Idea: the copy engine swizzles the boxes, and unswizzles them on the way out.
-// From the rung before: a pattern of 128 bytes in the tensor maps, and in the
-// places where threads read and write.
+// Idea: let the copy engine swizzle the boxes, and unswizzle them when it stores.
+// From the rung before: a 128-byte swizzle in the tensor maps, and in the
+// addresses at which threads read and write.
 // Requires: a block of kTileThreads threads; both arrays aligned to 16 bytes; rows and
 // cols multiples of 4.
 #include "../../common/hopper/tma.cuh"

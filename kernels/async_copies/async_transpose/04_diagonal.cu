@@ -1,5 +1,5 @@
-// Idea: lanes take squares on diagonals, to which the copy engine's swizzle fits.
-// From the rung before: which square a thread has; nothing else.
+// Idea: lanes take squares on diagonals, which suit the copy engine's swizzle.
+// From the rung before: only the assignment of squares to threads.
 // Requires: a block of kTileThreads threads; both arrays aligned to 16 bytes; rows and
 // cols multiples of 4.
 #include "../../common/hopper/tma.cuh"

@@ -1,12 +1,12 @@
-// Idea: blocks stay, and a warp of its own loads tiles ahead of use.
+// Idea: persistent blocks, in which a dedicated warp loads tiles ahead of use.
 // From the rung before: a ring of kStages tiles in a loop; the thread that stores a
-// tile hands its slot back to the producer when the engine has read it.
+// tile returns its slot to the producer when the engine has read it.
 // Requires: a block of kTileThreads + 32 threads and kStages * kBytes of shared memory;
 // both arrays aligned to 16 bytes; rows and cols multiples of 4.
 #include "../../common/hopper/tma.cuh"
 #include "tile.cuh"
 
-// A barrier of the threads that transpose; the producer takes no part in it.
+// A barrier for the threads that transpose, without the producer.
 __device__ __forceinline__ void sync_consumers()
 {
     asm volatile("bar.sync 1, %0;" ::"n"(kTileThreads) : "memory");
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kTileThreads + 32)
         return;
     }
     const Square square = on_diagonals(threadIdx.x);
-    int before = -1;  // the stage of the tile before
+    int before = -1;  // the previous tile's stage
     for (int i = blockIdx.x; i < down * across; i += step, next()) {
         const int row = i % down * kTile, col = i / down * kTile;
         float4* tile = tiles + stage * 2 * kBox;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kTileThreads + 32)
             tma_store(target, row, col, tile);
             tma_store(target, row + kTile / 2, col, tile + kBox);
             bulk_commit();
-            bulk_wait_read<1>();  // the tile before this one has been read
+            bulk_wait_read<1>();  // the previous tile has been read
             if (before >= 0) mbarrier_arrive(empty + before);
             before = stage;
         }

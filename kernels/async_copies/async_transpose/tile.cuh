@@ -1,15 +1,15 @@
-// A tile of 64 x 64 floats in shared memory as two boxes of the copy engine, one beside
-// the other: 64 rows of 32 floats, the widest row that the engine swizzles.
+// A tile of 64 x 64 floats in shared memory as two boxes of the copy engine, side by
+// side: 64 rows of 32 floats, the widest row that the engine swizzles.
 #pragma once
 
 constexpr int kTile = 64;
-constexpr int kBoxQuads = 8;  // float4 in a row of a box
+constexpr int kBoxQuads = 8;  // float4s per row of a box
 constexpr int kBox = kTile * kBoxQuads;
 constexpr int kTileThreads = 256;
 constexpr int kBytes = 4 * kTile * kTile;
 
-// Where float4 `quad` of a row lies: as the copy engine writes and reads it without a
-// swizzle, or with the one of 128 bytes.
+// The index of float4 `quad` of a row, in the copy engine's layout without a swizzle or
+// with the 128-byte swizzle.
 template <bool kSwizzled> __device__ __forceinline__ int slot(int row, int quad)
 {
     const int within = quad % kBoxQuads;
@@ -47,8 +47,8 @@ __device__ __forceinline__ Square in_rows(int thread)
     return {thread % 16, thread / 16};
 }
 
-// Eight lanes that access shared memory together have squares on a diagonal: no two of
-// them in the same column, nor in the same row.
+// Eight lanes that access shared memory together have squares on a diagonal: no two are
+// in the same column or row.
 __device__ __forceinline__ Square on_diagonals(int thread)
 {
     const int lane = thread % 8, other = thread / 8 % 8;

@@ -1,4 +1,4 @@
-// Reverses x: a block turns its chunk round in shared memory, one thread stores it.
+// Reverses x: a block reverses its chunk in shared memory, and one thread stores it.
 #include "hopper/tma.cuh"
 
 constexpr int kThreads = 128;
@@ -8,8 +8,8 @@ __global__ void __launch_bounds__(kThreads) reversed(const float* x, float* y, i
     __shared__ __align__(16) float chunk[kThreads];
     const int first = blockIdx.x * kThreads;
     chunk[kThreads - 1 - threadIdx.x] = x[first + threadIdx.x];
-    fence_proxy_async();  // by each thread that has written
-    __syncthreads();  // the whole chunk is there
+    fence_proxy_async();  // by every thread that has written
+    __syncthreads();  // the chunk is complete
     if (threadIdx.x == 0) {
         bulk_store(y + n - kThreads - first, chunk, sizeof(chunk));
         bulk_commit();

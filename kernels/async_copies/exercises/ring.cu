@@ -1,4 +1,4 @@
-// y = 2 x: one thread keeps kStages chunks in flight, all threads compute.
+// y = 2 x: one thread keeps kStages chunks in flight, and all threads compute.
 #include "hopper/tma.cuh"
 
 constexpr int kThreads = 128;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads) ring(const float4* x, float4* y, int
     __syncthreads();  // the barriers are initialised before any thread waits for them
 
     for (int chunk = 0; chunk < chunks; ++chunk) {
-        const unsigned parity = 0;  // TODO: of which phase?
+        const unsigned parity = 0;  // TODO: which phase?
         mbarrier_wait(full + chunk % kStages, parity);
         const float4 v = slots[chunk % kStages][threadIdx.x];
         y[chunk * kThreads + threadIdx.x] = {2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w};

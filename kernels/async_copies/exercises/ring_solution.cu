@@ -1,4 +1,4 @@
-// y = 2 x: one thread keeps kStages chunks in flight, all threads compute.
+// y = 2 x: one thread keeps kStages chunks in flight, and all threads compute.
 #include "hopper/tma.cuh"
 
 constexpr int kThreads = 128;

@@ -1,6 +1,6 @@
 // Exhibit. Source: code that TileLang generates for a multicast copy in a loop (issue
-// 2927 of tile-ai/tilelang, 2026-08-10, an H200), rewritten as a ring of bulk copies
-// whose wait takes its parity from the loop.
+// 2927 of tile-ai/tilelang, 2026-08-10, on an H200), rewritten as a ring of bulk copies
+// whose wait takes its parity from the loop counter.
 #include "hopper/tma.cuh"
 
 constexpr int kThreads = 128;
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int chunk = 0; chunk < chunks; ++chunk) {
         mbarrier_wait(full + chunk % kStages, chunk & 1);
         target[chunk * kThreads + threadIdx.x] = slots[chunk % kStages][threadIdx.x];
-        __syncthreads();  // all threads have read the slot before it is filled again
+        __syncthreads();  // all threads have read the slot before it is refilled
         if (threadIdx.x == 0 && chunk + kStages < chunks) {
             load(chunk + kStages);
         }

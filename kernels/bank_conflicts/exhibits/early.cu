@@ -1,5 +1,5 @@
-// An exhibit: a barrier that not every thread reaches. Threads outside the matrix
-// return at once, to save work.
+// Exhibit: a barrier that not every thread reaches. Threads outside the matrix return
+// at once, to save work.
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 

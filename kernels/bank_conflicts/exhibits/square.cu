@@ -1,5 +1,5 @@
-// An exhibit: a transpose that takes its width from the grid, rewritten from the
-// article "CUDA Kernel optimizations".
+// Exhibit: a transpose that takes its width from the grid, rewritten from the article
+// "CUDA Kernel optimizations".
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 

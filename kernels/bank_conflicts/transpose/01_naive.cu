@@ -1,4 +1,4 @@
-// Idea: read along rows, write along columns, straight through registers.
+// Idea: read along rows and write along columns, through registers only.
 // From the rung before: the first rung.
 // Requires: a block of kTile x kRows threads.
 constexpr int kTile = 32;

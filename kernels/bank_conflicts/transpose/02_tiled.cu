@@ -1,6 +1,6 @@
 // Idea: transpose the tile in shared memory, so both loads and stores run along rows.
-// From the rung before: a shared tile between load and store; the lanes of a store now
-// walk along a row of the target.
+// From the rung before: a shared tile between load and store; the lanes of a warp now
+// store along a row of the target.
 // Requires: a block of kTile x kRows threads.
 constexpr int kTile = 32;
 constexpr int kRows = 8;

@@ -1,4 +1,4 @@
-// Idea: permute each row of the tile with XOR, so that a column lies in 32 banks.
+// Idea: permute each row of the tile with XOR, so that a column covers 32 banks.
 // From the rung before: no padding; element (y, x) is stored at column x ^ y, a
 // permutation of each row.
 // Requires: a block of kTile x kRows threads.

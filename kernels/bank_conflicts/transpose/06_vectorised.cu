@@ -9,9 +9,9 @@ constexpr int kTile = 64;
 constexpr int kQuads = kTile / 4;
 constexpr int kThreads = kQuads * kQuads;
 
-// The index of quad q in row c of the transposed tile. Eight lanes that store a quad
-// each to eight rows (c / 4 differs) touch all 32 banks once; so do eight lanes that
-// load eight quads of one row.
+// The index of quad q in row c of the transposed tile. Eight lanes that each store a
+// quad to a different row (c / 4 differs) touch all 32 banks once; so do eight lanes
+// that load eight quads of one row.
 __device__ int slot(int c, int q)
 {
     return c * kQuads + (q ^ (c / 4 % 8));

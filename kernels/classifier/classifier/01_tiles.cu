@@ -1,6 +1,6 @@
 // Idea: a block per 32 x 32 weights, a thread per weight, an atomic per product.
-// From the rung before: nothing, this is the first rung: class1 of the course report
-// with correct indices.
+// From the rung before: this is the first rung: class1 of the course report with its
+// indices corrected.
 // Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs
 // and the batch; output is zero.
 #include "../zero.cuh"

@@ -1,5 +1,5 @@
-// Idea: a warp adds up its products of one row by shuffles: one atomic for 32 products.
-// From the rung before: as many blocks, threads and loads; an atomic per warp instead
+// Idea: a warp adds up its products of one row by shuffles: one atomic per 32 products.
+// From the rung before: the same blocks, threads and loads; one atomic per warp instead
 // of one per lane.
 // Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs
 // and the batch; output is zero.
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads)
         part[across] = i < inputs ? input[sample * inputs + i] : 0.0f;
     }
     __syncthreads();  // the tile's inputs are stored before any warp reads them
-    if (row < outputs) {  // all lanes of a warp have one row
+    if (row < outputs) {  // the same for all lanes of a warp
         const float product =
             i < inputs ? weights[static_cast<size_t>(row) * inputs + i] * part[across]
                        : 0.0f;

@@ -1,8 +1,8 @@
 // Idea: a block per input; one thread loads the column of weights for the block.
 // From the rung before: class2 of the course report: blocks are columns instead of
 // tiles, and a thread has one output.
-// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads
-// outputs and the batch; output is zero.
+// Requires: blocks of kThreads threads; a grid of inputs x pieces of kThreads outputs x
+// batch; output is zero.
 #include "../zero.cuh"
 
 constexpr int kThreads = 1024;

@@ -1,8 +1,8 @@
 // Idea: every thread loads the weight that it multiplies.
 // From the rung before: no shared memory and no barrier; a block has a thousand loads
 // in flight instead of a few.
-// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads
-// outputs and the batch; output is zero.
+// Requires: blocks of kThreads threads; a grid of inputs x pieces of kThreads outputs x
+// batch; output is zero.
 #include "../zero.cuh"
 
 constexpr int kThreads = 1024;

@@ -1,4 +1,4 @@
-// Idea: a thread for each output walks along its row and keeps the sum in a register.
+// Idea: one thread per output reads along its row and keeps the sum in a register.
 // From the rung before: each output has one owner: no atomics, no zeroing, one store.
 // Requires: a block of kThreads threads; a grid of outputs and the batch.
 constexpr int kThreads = 128;

@@ -1,4 +1,4 @@
-// Idea: a warp for each output; its lanes read neighbouring weights of one row.
+// Idea: one warp per output, whose lanes read neighbouring weights of one row.
 // From the rung before: neighbouring threads have neighbouring inputs instead of
 // neighbouring outputs, and add up by shuffles.
 // Requires: a block of kThreads threads; a grid of outputs and the batch.

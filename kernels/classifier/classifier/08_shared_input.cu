@@ -1,4 +1,4 @@
-// Idea: the block keeps the input in shared memory, a chunk at a time, for its rows.
+// Idea: the block keeps a chunk of the input in shared memory for all its rows.
 // From the rung before: each input is loaded from global memory once per block instead
 // of once per warp.
 // Requires: a block of kThreads threads; a grid of outputs and the batch; weights and

@@ -1,9 +1,9 @@
 // Idea: a warp takes kWarpRows rows at once: a pack of the input serves them all.
 // From the rung before: no shared memory; kWarpRows loads of weights in flight for one
 // load of the input.
-// Requires: a block of kThreads threads; a grid of kWarpRows outputs a warp and the
-// batch; weights and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple
-// of 4, kWidth = 1 otherwise.
+// Requires: a block of kThreads threads; a grid of kWarpRows outputs per warp x batch;
+// weights and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4,
+// kWidth = 1 otherwise.
 #include "../../common/warp.cuh"
 #include "classifier.cuh"
 
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads)
     float sum[kWarpRows] = {};
 #pragma unroll
     for (int r = 0; r < kWarpRows; ++r) {
-        // Past the last row the last one is read again, and its sum is not stored.
+        // Past the end, the last row is read again; its sum is not stored.
         mine[r] = reinterpret_cast<const P*>(weights) +
                   static_cast<size_t>(min(first + r, outputs - 1)) * packs;
     }

@@ -1,6 +1,6 @@
-// Idea: a block for each output: a row is spread over all lanes of several warps.
-// From the rung before: a block has one row again, a thread kUnroll packs of it; the
-// sums of the warps are added up.
+// Idea: one block per output: a row is spread over all lanes of several warps.
+// From the rung before: a block has one row again, a thread kUnroll packs of it; a
+// final step adds the warps' sums.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
 // input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
 // otherwise.

@@ -1,6 +1,6 @@
-// Idea: leave the compiler the registers to issue all loads before the first is used.
-// From the rung before: a 2 in __launch_bounds__: two blocks per SM. Without it ptxas
-// saves registers and loads a few packs at a time.
+// Idea: leave the compiler enough registers to issue all loads before the first use.
+// From the rung before: a 2 in __launch_bounds__: two blocks per SM. Without it, ptxas
+// saves registers and loads only a few packs at a time.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
 // input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
 // otherwise.

@@ -1,4 +1,4 @@
-// Idea: weights are used once: their lines in L2 are marked as the first to evict.
+// Idea: weights are used once, so mark their L2 lines as the first to evict.
 // From the rung before: __ldcs instead of a plain load.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
 // input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1

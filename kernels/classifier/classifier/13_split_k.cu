@@ -1,9 +1,9 @@
 // Idea: split each row over blocks, so that a few long rows keep all SMs busy.
-// From the rung before: plain loads; a block sums one piece of a row and leaves its sum
+// From the rung before: plain loads; a block sums one piece of a row and stores the sum
 // for the second pass.
 // Requires: a block of kBlock threads; a grid of outputs, pieces and the batch; weights
 // and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
-// otherwise. With one piece per row sums is the output.
+// otherwise. With one piece per row, `sums` is the output.
 #include "../../common/warp.cuh"
 #include "classifier.cuh"
 
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kBlock, 2)
     }
 }
 
-// A warp per output adds up the sums of its pieces.
+// One warp per output adds up the sums of its pieces.
 constexpr int kSecond = 128;
 
 __global__ void __launch_bounds__(kSecond)

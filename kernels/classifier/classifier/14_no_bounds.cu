@@ -1,15 +1,15 @@
-// Idea: where a block covers a row exactly, nothing is tested: no loop, no bounds.
-// From the rung before: a row is one piece; kExact where the block covers it; the last
-// steps add only as many values as there are warps.
+// Idea: if a block covers a row exactly, it needs neither a loop nor bounds checks.
+// From the rung before: a row is one piece; kExact if the block covers it; the last
+// steps of the sum add only as many values as there are warps.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
 // input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
 // otherwise; kExact only for rows of kBlock * kUnroll packs.
 #include "../../common/warp.cuh"
 #include "classifier.cuh"
 
-// The sum of the block's values, in thread 0, for a power of two of warps. All threads
-// of the block must call it. Unlike block_sum it adds only as many values as there are
-// warps.
+// The sum of the block's values, in thread 0. All threads of the block must call it.
+// The number of warps is a power of two; unlike in block_sum, the last steps add only
+// as many values as there are warps.
 template <int kBlock>
 __device__ __forceinline__ float short_block_sum(float value)
 {
@@ -19,7 +19,7 @@ __device__ __forceinline__ float short_block_sum(float value)
     __shared__ float part[kWarps];
     value = warp_sum(value);
     if (threadIdx.x % kWarp == 0) part[threadIdx.x / kWarp] = value;
-    __syncthreads();  // all warps have stored their sums before the first adds them up
+    __syncthreads();  // all warps have stored their sums before the first one adds them
     value = part[threadIdx.x % kWarps];
 #pragma unroll
     for (int offset = kWarps / 2; offset > 0; offset /= 2) {

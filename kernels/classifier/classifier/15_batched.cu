@@ -1,10 +1,10 @@
-// Idea: weights and inputs of 32 samples meet in shared memory: many sums a lane.
-// From the rung before: a weight that is loaded once meets all samples; copies run
+// Idea: tile weights and 32 samples in shared memory, with many sums per lane.
+// From the rung before: each weight is loaded once for all samples; copies run
 // kStages - 1 steps ahead.
 // Requires: a block of kThreads threads; a grid of tiles of outputs, of pieces of the
 // inputs and of groups of samples; weights and input aligned to 16 bytes; kWidth = 4
 // where inputs is a multiple of 4, kWidth = 1 otherwise; kStages stages of shared
-// memory. With one piece sums is the output.
+// memory. With one piece, `sums` is the output.
 #include "../../common/async_copy.cuh"
 #include "../../common/warp.cuh"
 #include "classifier.cuh"
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kThreads)
             const bool inside = i < packs;
 #pragma unroll
             for (int line = warp; line < kLines; line += kThreads / kWarp) {
-                // Past the last row or sample the last one is copied again, and its sum
-                // is not stored.
+                // Past the end, the last row or sample is copied again; its sum is not
+                // stored.
                 const bool is_row = line < kTileRows;
                 const size_t at = is_row
                                       ? min(first_row + line, outputs - 1)
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads)
     float sum[kWarpRows][kWarpSamples] = {};
     for (int step = 0; step < steps; ++step) {
         wait_for_groups<kStages - 2>();
-        // This step has arrived; all reads of the stage filled next are done.
+        // This step has arrived, and all reads of the stage filled next are done.
         __syncthreads();
         fetch(step + kStages - 1);
         const P* from = lines + step % kStages * kLines * kWarp + lane;

@@ -1,17 +1,17 @@
-// Idea: a warp has a slice of the inputs for a whole tile: no warp waits for another.
-// From the rung before: a tile of 64 outputs and 32 samples a warp, 8 x 8 sums a lane,
-// so that a pack from shared memory serves more products; a pitch without bank
+// Idea: each warp sums its own slice of the inputs for a whole tile, without barriers.
+// From the rung before: a tile of 64 outputs and 32 samples per warp, 8 x 8 sums per
+// lane, so that a pack from shared memory serves more products; a pitch without bank
 // conflicts.
 // Requires: a block of kThreads threads; a grid of tiles of outputs, of pieces of the
 // inputs and of groups of samples; weights and input aligned to 16 bytes; kWidth = 4
 // where inputs is a multiple of 4, kWidth = 1 otherwise; shared memory for kStages
-// steps of each warp, or for the sums of all warps. With one piece sums is the output.
+// steps of each warp or the sums of all warps. With one piece, `sums` is the output.
 #include "../../common/async_copy.cuh"
 #include "../../common/warp.cuh"
 #include "classifier.cuh"
 #include "pieces.cuh"
 
-// Of a lane, kRowLanes apart: neighbouring lanes read neighbouring lines.
+// A lane's rows are kRowLanes apart: neighbouring lanes read neighbouring lines.
 constexpr int kLaneRows = 8;
 constexpr int kLaneSamples = 8;
 constexpr int kRowLanes = 8;
@@ -19,13 +19,13 @@ constexpr int kSampleLanes = 4;
 constexpr int kTileRows = kLaneRows * kRowLanes;
 constexpr int kTileSamples = kLaneSamples * kSampleLanes;
 constexpr int kLines = kTileRows + kTileSamples;
-constexpr int kStep = 16;  // inputs of a step
-// The float4s of eight lines, 20 floats apart, fill all banks.
+constexpr int kStep = 16;  // inputs per step
+// With lines 20 floats apart, one float4 from each of eight lines covers all banks.
 constexpr int kPitch = kStep + 4;
 constexpr int kStages = 3;
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
-// Four samples of eight outputs fill all banks.
+// Four samples of eight outputs cover all banks.
 constexpr int kSumPitch = kTileRows + 8;
 static_assert(kRowLanes * kSampleLanes == kWarp, "a lane for each part of the tile");
 
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(kThreads, 2)
                                 int batch, int steps_per_warp)
 {
     using P = typename Pack<kWidth>::type;
-    constexpr int kPacks = kStep / kWidth;  // of a line, in a step
-    // That a warp copies with one instruction.
+    constexpr int kPacks = kStep / kWidth;  // per line and step
+    // Lines that a warp copies with one instruction.
     constexpr int kLinesAtOnce = kWarp / kPacks;
     static_assert(kTileRows % kLinesAtOnce == 0,
                   "lines copied together are all weights or all inputs");
@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kThreads, 2)
             const bool inside = i < packs;
 #pragma unroll
             for (int n = 0; n < kLines / kLinesAtOnce; ++n) {
-                // Past the last row or sample the last one is copied again, and its sum
-                // is not stored.
+                // Past the end, the last row or sample is copied again; its sum is not
+                // stored.
                 const int line = n * kLinesAtOnce + lane / kPacks;
                 const bool is_row = n * kLinesAtOnce < kTileRows;
                 const size_t at = is_row
@@ -86,11 +86,11 @@ __global__ void __launch_bounds__(kThreads, 2)
         fetch(step);
     }
     float sum[kLaneRows][kLaneSamples] = {};
-// A step is 1024 multiply-adds: more would not fit the instruction cache.
+// A step is 1024 multiply-adds: unrolled steps would not fit the instruction cache.
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
         wait_for_groups<kStages - 2>();
-        // This step has arrived; all reads of the stage filled next are done.
+        // This step has arrived, and all reads of the stage filled next are done.
         __syncwarp();
         fetch(step + kStages - 1);
         const float* from = mine + step % kStages * (kLines * kPitch);
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                    r * kRowLanes] = sum[r][s];
         }
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     for (int n = threadIdx.x; n < kTileRows * kTileSamples; n += kThreads) {
         const int r = n % kTileRows;
         const int s = n / kTileRows;

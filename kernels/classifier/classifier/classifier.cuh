@@ -1,7 +1,7 @@
-// What the rungs share: loads of one float or of four, and their dot products.
+// Shared by the rungs: packs of one or four floats, and their dot products.
 #pragma once
 
-// kWidth neighbouring floats, which one load brings.
+// kWidth neighbouring floats, loaded by one instruction.
 template <int kWidth>
 struct Pack;
 template <>

@@ -1,4 +1,4 @@
-// The second pass of the rungs that split the inputs: a thread per output adds up its
+// The second pass of the rungs that split the inputs: one thread per output adds up its
 // pieces, always in the same order.
 #pragma once
 

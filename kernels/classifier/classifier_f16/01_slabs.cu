@@ -1,11 +1,11 @@
-// Idea: weights stored as halves are half the bytes, and are multiplied as they come.
-// From the rung before: nothing, this is the first rung: slabs of the ladder
-// classifier_tensor, whose rows of 128 bytes are 64 halves, not 32 floats. Products
-// read both factors from shared memory, and sums stay in tensor cores to the end.
+// Idea: store weights as halves: half the bytes, and no conversion before wgmma.
+// From the rung before: this is the first rung: slabs of the ladder classifier_tensor
+// with rows of 64 halves (128 bytes) instead of 32 floats. Products read both factors
+// from shared memory, and accumulate in registers to the end.
 // Requires: sm_90a; a block of kThreads threads; a grid of tiles of outputs, of pieces
 // of the inputs and of groups of samples; tensor maps with boxes of kTileRows or kBatch
 // lines of kDepth halves, swizzled by 128 bytes; dynamic shared memory for kStages
-// stages. With one piece sums is the output.
+// stages. With one piece, `sums` is the output.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_narrow.cuh"
@@ -14,14 +14,14 @@
 
 WGMMA(wgmma_f16, 32, "k16.f32.f16.f16", ", 0, 0", ", 0")
 
-// Halves are only copied here: the products know what they are.
+// Only the bits matter here: halves are copied, and wgmma interprets them.
 using Half = unsigned short;
 
 constexpr int kRowGroups = 2;  // of 64 outputs
-constexpr int kSlabs = 2;      // of kDepth inputs; a warpgroup for both
+constexpr int kSlabs = 2;      // of kDepth inputs
 constexpr int kTileRows = 64 * kRowGroups;
 constexpr int kBatch = 32;
-constexpr int kDepth = 64;  // inputs of a slab: rows of 128 bytes
+constexpr int kDepth = 64;  // inputs per slab: rows of 128 bytes
 constexpr int kStages = 5;
 constexpr int kGroupWarps = 4;
 constexpr int kConsumers = kGroupWarps * kWarp * kRowGroups * kSlabs;
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     float sum[kBatch / 2] = {};
     Slot<kStages> at;
     if (warp == kConsumers / kWarp) {
-        if (lane == 0) {  // copies
+        if (lane == 0) {  // the producer
             for (int i = first; i < last; ++i, at.next()) {
                 mbarrier_wait(&empty[at.slot], at.parity ^ 1);
                 Stage& stage = stages[at.slot];
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
                 wgmma_f16(sum, rows + 2 * s, samples + 2 * s, true);
             }
             wgmma_commit();
-            wgmma_wait<1>();  // the products of the stage before are made
+            wgmma_wait<1>();  // the products of the previous stage are done
             __syncwarp();
             if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);
             held = at.slot;
@@ -125,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
 }
 
-// The second pass: a thread adds up the pieces of an output, always in the same order.
+// The second pass: one thread per output adds up its pieces, always in the same order.
 template <int kBlock>
 __global__ void __launch_bounds__(kBlock)
     add_pieces_late(const float* __restrict__ sums, float* __restrict__ output,

@@ -1,6 +1,6 @@
 // Idea: a block per 32 x 32 weights, a thread per weight, an atomic per product.
-// From the rung before: nothing, this is the first rung: class1 of the course report
-// with correct indices.
+// From the rung before: this is the first rung: class1 of the course report with its
+// indices corrected.
 // Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs
 // and the batch; output is zero.
 #include "../zero.cuh"
@@ -9,7 +9,7 @@ constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile, "a thread per weight of the tile");
 
-// Unsigned, because products wrap around, which C++ defines for unsigned integers only.
+// Unsigned, because products wrap around, which C++ defines only for unsigned integers.
 __global__ void __launch_bounds__(kThreads)
     classifier_int_tiles(const unsigned* __restrict__ weights,
                          const unsigned* __restrict__ input,

@@ -1,6 +1,6 @@
-// Idea: a block per output; a thread loads kUnroll packs of its row before it uses one.
-// From the rung before: launch_bounds of the float32 ladder on integers: one owner per
-// output, and no atomics.
+// Idea: one block per output; a thread loads kUnroll packs before it uses the first.
+// From the rung before: launch_bounds of the float32 ladder, for integers: each output
+// has one owner, so there are no atomics.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
 // input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
 // otherwise.
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kBlock, 2)
 {
     static_assert(kBlock % kWarp == 0 && kBlock <= kWarp * kWarp,
                   "whole warps, and one warp can add up their sums");
-    // Not block_sum, with which the compiler makes other machine code here.
+    // Not block_sum: the compiler generates different machine code with it here.
     __shared__ unsigned part[kBlock / kWarp];
     using P = typename Pack<kWidth>::type;
     const int packs = inputs / kWidth;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kBlock, 2)
     }
     sum = warp_sum(sum);
     if (threadIdx.x % kWarp == 0) part[threadIdx.x / kWarp] = sum;
-    __syncthreads();  // all warps have stored their sums before the first adds them up
+    __syncthreads();  // all warps have stored their sums before the first one adds them
     if (threadIdx.x < kWarp) {
         sum = warp_sum(threadIdx.x < kBlock / kWarp ? part[threadIdx.x] : 0);
         if (threadIdx.x == 0)

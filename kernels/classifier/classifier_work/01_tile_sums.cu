@@ -1,6 +1,6 @@
-// Idea: the report's tile with two numbers free: threads of a block, work of a thread.
-// From the rung before: nothing, this is the first rung: `tile_sums` of the ladder
-// classifier, in which a thread adds up kEach products before the warp does.
+// Idea: the report's tile with two parameters: threads per block and work per thread.
+// From the rung before: this is the first rung: `tile_sums` of the ladder classifier,
+// in which a thread adds up kEach products before the warp reduces them.
 // Requires: a block of kThreads threads; a grid of strips of kWarp * kEach inputs and
 // of pieces of kThreads / kWarp outputs; output is zero.
 #include "../../common/warp.cuh"
@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads)
     const int lane = threadIdx.x % kWarp;
     const int first = blockIdx.x * (kWarp * kEach) + lane;
     const int row = blockIdx.y * (kThreads / kWarp) + threadIdx.x / kWarp;
-    if (row >= outputs) return;  // all lanes of a warp have one row
+    if (row >= outputs) return;  // the same for all lanes of a warp
     const float* const mine = weights + static_cast<size_t>(row) * inputs;
     float sum = 0.0f;
 #pragma unroll 8

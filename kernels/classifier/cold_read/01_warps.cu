@@ -1,13 +1,13 @@
-// Idea: read everything at once and do little with it: a sum per warp, no barrier.
+// Idea: read everything at once and do little else: one sum per warp, no barrier.
 // From the rung before: the first rung.
 // Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
 // kThreads / kWarp sums.
 #include "../../common/warp.cuh"
 
 constexpr int kThreads = 256;
-constexpr int kLoads = 4;  // of a lane, 16 bytes each
+constexpr int kLoads = 4;  // per lane, 16 bytes each
 constexpr int kWidth = sizeof(float4) / sizeof(float);
-constexpr int kChunk = kWarp * kLoads * kWidth;  // floats of a warp
+constexpr int kChunk = kWarp * kLoads * kWidth;  // floats per warp
 
 __global__ void __launch_bounds__(kThreads)
     read_warps(const float* __restrict__ source, float* __restrict__ sums, size_t n)

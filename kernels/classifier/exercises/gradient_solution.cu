@@ -1,4 +1,4 @@
-// A thread per input walks down its column: neighbouring threads read neighbouring
+// One thread per input goes down its column: neighbouring threads read neighbouring
 // weights of one row.
 constexpr int kThreads = 128;
 

@@ -1,5 +1,5 @@
-// The loops are swapped: one weight in a register meets the inputs of all samples, and
-// each sample has a sum of its own.
+// The loops are swapped: a weight in a register multiplies the inputs of all samples,
+// and each sample has its own sum.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kSamples = 4;

@@ -1,4 +1,4 @@
-// A block of 32 threads, one warp, adds up one row. The sums are right, but the loads
+// A block of 32 threads, one warp, adds up one row. The sums are correct, but the loads
 // are not coalesced.
 __global__ void row_sums(
     const float* __restrict__ matrix, float* __restrict__ sums, int cols)

@@ -1,15 +1,15 @@
-// Idea: a thread counts kOut loads of 16 values: fewer blocks, fewer copies to merge.
-// From the rung before: the first rung; kOut = 1 is the kernel with one load per
-// thread.
+// Idea: each thread counts kOut loads of 16 values: fewer blocks, so fewer merges.
+// From the rung before: the first rung; with kOut = 1 it is the kernel with one load
+// per thread.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
 // threads; values of kBins or more are not counted.
 constexpr int kThreads = 1024;
-// One per lane, which is also one per bank: bin b of lane l is word b * kCopies + l.
+// One copy per lane and so per bank: bin b of lane l is word b * kCopies + l.
 constexpr int kCopies = 32;
 constexpr int kBitsPerValue = 8;
 
-// Zero the counts before any block adds to them. This is a launch of its own, because
-// blocks of one launch cannot wait for each other.
+// Zero the counts before any block adds to them, in a separate launch, because blocks
+// of one launch cannot wait for each other.
 template <int kBins>
 __global__ void coarse_histogram_clear(unsigned* __restrict__ counts)
 {
@@ -18,7 +18,7 @@ __global__ void coarse_histogram_clear(unsigned* __restrict__ counts)
     }
 }
 
-// As in count.cuh of the ladder histogram. Included from there, it would compile to
+// A copy of count.cuh of the ladder histogram: including that file would compile to
 // other instructions than those measured.
 template <int kBins>
 __device__ __forceinline__ void count(unsigned* copy, unsigned value)
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kThreads) coarse_histogram_chunks(
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            // Lanes read different bins, so each starts in another bank.
+            // Lanes read different bins, so each lane starts in a different bank.
             sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {

@@ -1,6 +1,6 @@
 // Idea: a thread computes kOut elements of a column; one float of B serves all.
-// From the rung before: the first rung; kOut = 1 is the kernel with one element per
-// thread.
+// From the rung before: the first rung; with kOut = 1 it is the kernel with one element
+// per thread.
 // Requires: a block of kThreads threads.
 constexpr int kWide = 32;
 constexpr int kDepth = 32;

@@ -1,6 +1,6 @@
 // Idea: a thread computes kOut outputs, kRows rows apart, from a larger tile.
-// From the rung before: the first rung; kOut = 1 is the kernel with one output per
-// thread.
+// From the rung before: the first rung; with kOut = 1 it is the kernel with one output
+// per thread.
 // Requires: a block of kTile x kRows threads.
 #include "../../common/stencil_weights.cuh"
 

@@ -1,4 +1,4 @@
-// Idea: a thread's outputs are adjacent: a float serves up to 2 kRadius + 1 of them.
+// Idea: make a thread's outputs adjacent: a float serves up to 2 kRadius + 1 of them.
 // From the rung before: adjacent outputs of a column instead of outputs kRows rows
 // apart; kOut sums and a column in registers.
 // Requires: a block of kTile x kRows threads.

@@ -1,4 +1,4 @@
-// z = x + y: a thread adds two neighbouring elements.
+// z = x + y: each thread adds two neighbouring elements.
 __global__ void pairs(
     const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z,
     int n)

@@ -1,4 +1,4 @@
-// Clusters of blocks that run at the same time on neighbouring SMs (sm_90), and reach
+// Clusters (sm_90): blocks that run at the same time on neighbouring SMs and can access
 // each other's shared memory.
 #pragma once
 
@@ -14,8 +14,8 @@ __device__ __forceinline__ void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-// Only publishes mbarriers that were initialised before a fence_mbarrier_init:
-// cluster_arrive would wait for all memory.
+// Suffices to publish mbarriers that were initialised before fence_mbarrier_init;
+// cluster_arrive would also wait for all other memory accesses.
 __device__ __forceinline__ void cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -30,7 +30,7 @@ __device__ __forceinline__ void cluster_sync()
     cluster_wait();
 }
 
-// Where the block `rank` has what this block has at `pointer` in its shared memory.
+// Maps an address in this block's shared memory to block `rank` of the cluster.
 template <typename T> __device__ __forceinline__ T* at_rank(T* pointer, unsigned rank)
 {
     unsigned long long there;

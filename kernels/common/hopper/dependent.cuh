@@ -1,5 +1,5 @@
-// Programmatic dependent launch (sm_90): a kernel that is launched with the attribute
-// for it starts while the kernel before it in the stream still runs.
+// Programmatic dependent launch (sm_90): a kernel launched with this attribute may
+// start while the previous kernel in the stream is still running.
 #pragma once
 
 // Lets the next launch start once every block has called this or has ended.
@@ -8,8 +8,8 @@ __device__ __forceinline__ void start_next_launch()
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-// Waits until the launch before this one has ended and its writes can be read. Without
-// the attribute it has ended already.
+// Waits until the previous launch has ended and its writes are visible. Without the
+// attribute, it has already ended.
 __device__ __forceinline__ void wait_for_launch_before()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");

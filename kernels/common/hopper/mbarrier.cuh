@@ -27,7 +27,7 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
                  : "memory");
 }
 
-// Arrives, and lets the phase end only when the copy engine has delivered `bytes` too.
+// Arrives, and keeps the phase open until the copy engine has delivered `bytes`.
 __device__ __forceinline__ void mbarrier_arrive_expect(Barrier* barrier, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
@@ -36,9 +36,9 @@ __device__ __forceinline__ void mbarrier_arrive_expect(Barrier* barrier, int byt
                  : "memory");
 }
 
-// Arrives at the barrier that the block `rank` of this cluster has at this address: the
-// copy engine may fill a slot again. Where others read what this thread wrote, use
-// mbarrier_release_at, which waits until they can see it, and takes longer.
+// Arrives at the corresponding barrier of block `rank` of this cluster, to let the copy
+// engine refill a slot. If other blocks read what this thread wrote, use the slower
+// mbarrier_release_at, which makes those writes visible first.
 __device__ __forceinline__ void mbarrier_arrive_at(Barrier* barrier, unsigned rank)
 {
     asm volatile(
@@ -84,7 +84,7 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
     }
 }
 
-// The same, and sees what other blocks of the cluster wrote before they arrived.
+// The same, and acquires what other blocks of the cluster wrote before they arrived.
 __device__ __forceinline__ void mbarrier_wait_cluster(Barrier* barrier, unsigned parity)
 {
     unsigned over = 0;

@@ -1,6 +1,6 @@
-// The copy engine (TMA, sm_90): one thread starts a copy of a box of a tensor, which
-// arrives at an mbarrier. A tensor map says where the tensor lies, and how boxes are
-// swizzled.
+// The copy engine (TMA, sm_90): one thread starts a copy of a box of a tensor, whose
+// bytes are counted at an mbarrier. A tensor map describes the tensor's layout and how
+// boxes are swizzled.
 #pragma once
 
 #include "mbarrier.cuh"
@@ -9,7 +9,7 @@ struct alignas(64) TensorMap {
     unsigned long long opaque[16];
 };
 
-// What a kernel wrote to shared memory becomes visible to the copy engine and to wgmma.
+// Makes this thread's writes to shared memory visible to the copy engine and to wgmma.
 __device__ __forceinline__ void fence_proxy_async()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -31,8 +31,8 @@ __device__ __forceinline__ void tma_load(
         : "memory");
 }
 
-// Copies the box to the same place in every block of the cluster whose bit is set in
-// `ranks`, and counts its bytes at the barrier of each.
+// Copies the box to the same address in every block of the cluster whose bit is set in
+// `ranks`, and counts its bytes at each block's barrier.
 __device__ __forceinline__ void tma_load_multicast(
     void* to, const TensorMap& from, int x, int y, Barrier* barrier,
     unsigned short ranks)
@@ -54,7 +54,7 @@ __device__ __forceinline__ void tma_load(
         : "memory");
 }
 
-// Writes a box of shared memory to a tensor; what lies outside the tensor is left out.
+// Writes a box from shared memory to a tensor, except elements outside the tensor.
 __device__ __forceinline__ void tma_store(
     const TensorMap& to, int x, int y, const void* from)
 {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void tma_store(
         : "memory");
 }
 
-// Contiguous bytes, without a tensor map: a multiple of 16, from a multiple of 16.
+// Copies contiguous bytes, without a tensor map: 16-byte aligned, a multiple of 16.
 __device__ __forceinline__ void bulk_load(
     void* to, const void* from, int bytes, Barrier* barrier)
 {
@@ -83,8 +83,8 @@ __device__ __forceinline__ void bulk_store(void* to, const void* from, int bytes
                  : "memory");
 }
 
-// Closes the group of this thread's stores, and waits until all but `kOpen` groups have
-// read what they store, or have written it.
+// Closes the group of this thread's stores; waits until all but `kOpen` groups have
+// read their source (bulk_wait_read) or are complete (bulk_wait).
 __device__ __forceinline__ void bulk_commit()
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -98,7 +98,7 @@ template <int kOpen> __device__ __forceinline__ void bulk_wait()
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kOpen) : "memory");
 }
 
-// Hands registers of this warpgroup back, or takes more. All its warps call it.
+// Sets the registers per thread of this warpgroup to fewer or more. All its warps call.
 template <int kRegisters> __device__ __forceinline__ void release_registers()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));

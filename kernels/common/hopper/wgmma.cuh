@@ -1,6 +1,6 @@
-// Products of a warpgroup (wgmma, sm_90a): 64 x N sums of 16 products of halves, or of
-// 8 of TF32, for N of 64, 112, 128, 192 or 256. The second factor lies in shared
-// memory, the first there or in registers.
+// Products of a warpgroup (wgmma, sm_90a): 64 x N sums, each of 16 products of halves
+// or 8 of TF32, for N of 64, 112, 128, 192 or 256. The second factor is in shared
+// memory, the first in shared memory or in registers.
 //
 // A tile in shared memory has rows of 128 bytes, swizzled as the copy engine swizzles
 // them, and starts at a multiple of 1024 bytes.
@@ -8,30 +8,30 @@
 
 using Descriptor = unsigned long long;
 
-// A tile's address in a descriptor. The bits above the lowest 18 hold the rank of the
-// block in its cluster; in a descriptor they would fall into other fields.
+// A tile's address as a descriptor stores it. The bits above the lowest 18 hold the
+// block's rank in its cluster, which would overlap other fields.
 __device__ __forceinline__ Descriptor tile_start(const void* tile)
 {
     return (static_cast<unsigned>(__cvta_generic_to_shared(tile)) & 0x3ffff) >> 4;
 }
 
-// A tile whose rows run along k, 64 halves or 32 floats. The next 32 bytes of k: add 2.
+// A tile whose rows run along k: 64 halves or 32 floats. Add 2 for the next 32 bytes.
 __device__ __forceinline__ Descriptor describe_rows_of_k(const void* tile)
 {
     return tile_start(tile) | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
-// A tile of halves with a row for each k, of 64 elements along m or n. `pitch` bytes
-// lie between such a tile and that of the next 64. The next 16 of k: add 128.
+// A tile of halves with one row per k, of 64 elements along m or n. The tile of the
+// next 64 starts `pitch` bytes later. Add 128 for the next 16 of k.
 __device__ __forceinline__ Descriptor describe_rows_of_n(const void* tile, int pitch)
 {
     const Descriptor apart = static_cast<unsigned>(pitch) >> 4;
     return tile_start(tile) | apart << 16 | 64ull << 32 | 1ull << 62;
 }
 
-// A tile of halves that is not swizzled, in pieces of 8 halves along k: 8 rows of them
-// are contiguous, the next 8 rows lie `rows_apart` bytes later, the next 8 of k
-// `k_apart` bytes. It may start at any piece; the next piece: add 1.
+// A tile of halves without a swizzle, in pieces of 8 halves along k: 8 rows of pieces
+// are contiguous, the next 8 rows start `rows_apart` bytes later, the next 8 along k
+// `k_apart` bytes later. It may start at any piece; add 1 for the next piece.
 __device__ __forceinline__ Descriptor describe_pieces(const void* tile, int k_apart,
                                                       int rows_apart)
 {
@@ -55,13 +55,13 @@ template <int kOpen> __device__ __forceinline__ void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOpen) : "memory");
 }
 
-// Waits for the other warps of this warpgroup; `id`, 1 to 15, is that of no other.
+// A barrier for this warpgroup; no other barrier may use the same `id`, 1 to 15.
 __device__ __forceinline__ void sync_warpgroup(int id)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(id) : "memory");
 }
 
-// The operands of the instructions below.
+// Operand lists of the instructions below.
 #define NAMES_0                                                                     \
     "%0, %1, %2, %3, %4, %5, %6, %7, "                                              \
     "%8, %9, %10, %11, %12, %13, %14, %15, "                                        \
@@ -120,7 +120,7 @@ __device__ __forceinline__ void sync_warpgroup(int id)
 #define HELD_256 "{%128, %129, %130, %131}, %132, add, 1, 1"
 #define HELD_ADD_256 "%133"
 
-// d = A B, or d += A B if `more`; A by its descriptor, then A in registers.
+// d = A B, or d += A B if `more`; first with A in shared memory, then in registers.
 #define WGMMA(name, n, type, shared_rows, held_rows)                                \
     __device__ __forceinline__ void name(                                           \
         float (&d)[n / 2], Descriptor a, Descriptor b, bool more)                   \
@@ -150,16 +150,16 @@ __device__ __forceinline__ void sync_warpgroup(int id)
     WGMMA(name, 192, type, shared_rows, held_rows)                                  \
     WGMMA(name, 256, type, shared_rows, held_rows)
 
-// Both tiles with rows of k.
+// Rows of both tiles run along k.
 WGMMA_ALL(wgmma_f16, "k16.f32.f16.f16", ", 0, 0", ", 0")
 WGMMA_ALL(wgmma_bf16, "k16.f32.bf16.bf16", ", 0, 0", ", 0")
 WGMMA_ALL(wgmma_tf32, "k8.f32.tf32.tf32", "", "")
 WGMMA_ALL(wgmma_e4m3, "k32.f32.e4m3.e4m3", "", "")
-// A with rows of k, or in registers; B with rows of n.
+// Rows of A run along k, or A is in registers; rows of B run along n.
 WGMMA_ALL(wgmma_f16_rows_of_n, "k16.f32.f16.f16", ", 0, 1", ", 1")
 WGMMA_ALL(wgmma_bf16_rows_of_n, "k16.f32.bf16.bf16", ", 0, 1", ", 1")
 
-// Sums of 32 products of 8-bit integers, exact.
+// Exact sums of 32 products of 8-bit integers.
 #define WHOLE_4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
 #define WHOLE_16(i) WHOLE_4(i), WHOLE_4(i + 4), WHOLE_4(i + 8), WHOLE_4(i + 12)
 #define WHOLE_64(i) WHOLE_16(i), WHOLE_16(i + 16), WHOLE_16(i + 32), WHOLE_16(i + 48)

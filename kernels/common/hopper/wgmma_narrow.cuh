@@ -1,6 +1,6 @@
-// Products of a warpgroup with 32 columns (wgmma, sm_90a): 64 x 32 sums of 8 products
-// of TF32. The first factor lies in shared memory or in registers, the second in shared
-// memory.
+// Products of a warpgroup with 32 columns (wgmma, sm_90a): 64 x 32 sums, each of 8
+// products of TF32. The first factor is in shared memory or in registers, the second in
+// shared memory.
 #pragma once
 
 #include "wgmma.cuh"

@@ -1,17 +1,17 @@
 // Products of a warpgroup whose first factor is 2:4 sparse (wgmma.sp, sm_90a): 64 x N
-// sums of 16 products of halves, which stand for 32 of k, for N of 128 or 256.
+// sums over 32 of k, 16 of them stored in A, as halves, for N of 128 or 256.
 //
-// A tile of A has the stored half of its elements: rows of 64 bytes for 64 of k. Which
-// elements they are say 32-bit registers: of the lanes 4g + t, t = 0 and 1 (selector 0)
-// or 2 and 3 (selector 1), the one with t has rows g and g + 8 of its warp's 16, in the
-// lower and the upper half, with four bits for each four of k. So a register of each
-// lane has the metadata of 64 of k, which are two products.
+// A tile of A holds only the stored half of its elements: rows of 64 bytes per 64 of k.
+// 32-bit registers of metadata tell which elements these are. Lane 4g + t supplies rows
+// g and g + 8 of its warp's 16, in the lower and upper half, four bits for each four of
+// k; the selector picks lanes with t = 0 and 1 (0) or t = 2 and 3 (1). So one register
+// per lane holds the metadata of 64 of k, which is two products.
 #pragma once
 
 #include "wgmma.cuh"
 
-// A tile of stored halves with rows of 64 bytes, swizzled by 64 bytes. The next 32 of
-// k: add 2.
+// A tile of stored halves with rows of 64 bytes and the 64-byte swizzle. Add 2 for the
+// next 32 of k.
 __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
 {
     return tile_start(tile) | 1ull << 16 | 32ull << 32 | 2ull << 62;
@@ -24,8 +24,8 @@ __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
 #define SPARSE_HELD_256 "{%128, %129, %130, %131}, %132, %133, %134, add, 1, 1"
 #define SPARSE_HELD_ADD_256 "%135"
 
-// d = A B, or d += A B if `more`; B has rows of n. The tensor core reads the metadata's
-// register until the product is done, so wait before it gets another value.
+// d = A B, or d += A B if `more`; rows of B run along n. The tensor core reads the
+// metadata register until the product is done, so wait before changing it.
 #define WGMMA_SPARSE(n)                                                             \
     template <int kSelector>                                                        \
     __device__ __forceinline__ void wgmma_sparse_f16_rows_of_n(                     \
@@ -42,7 +42,7 @@ __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
 WGMMA_SPARSE(128)
 WGMMA_SPARSE(256)
 
-// The same with the stored half of A in registers, which must not change either.
+// The same with the stored half of A in registers, which must not change meanwhile.
 template <int kSelector>
 __device__ __forceinline__ void wgmma_sparse_f16_rows_of_n(
     float (&d)[128], const unsigned (&a)[4], Descriptor b, unsigned metadata, bool more)

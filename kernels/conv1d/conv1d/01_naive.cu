@@ -1,4 +1,4 @@
-// Idea: a block per output channel, a thread per input channel, a tree per sum.
+// Idea: one block per output channel, one thread per input channel, one tree per sum.
 // From the rung before: the first rung.
 // Requires: a block of a power of two threads, at most kMaxThreads; a grid of output
 // channels and tiles of positions.

@@ -1,8 +1,8 @@
-// Idea: rows and filters go through shared memory: neighbouring lanes load neighbours.
+// Idea: stage rows and filters in shared memory, so that all loads are coalesced.
 // From the rung before: a block stages the rows of its channels, then their filters, in
 // one buffer; each thread reads its own from there.
-// Requires: a block of a power of two threads, at most kMaxThreads; shared memory for a
-// row or a filter a thread.
+// Requires: a block of a power of two threads, at most kMaxThreads; shared memory for
+// one row or one filter per thread.
 #include "../shape.cuh"
 
 constexpr int kMaxThreads = 1024;
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                                 : 0.0f;
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 filter[k] = staged[threadIdx.x * kTaps + k];
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

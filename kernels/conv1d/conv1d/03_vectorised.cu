@@ -1,8 +1,8 @@
 // Idea: load the rows four floats at a time.
 // From the rung before: with kWidth = 4 a lane loads a float4 of the rows and stores
 // its four floats to shared memory.
-// Requires: input aligned to 16 bytes; kWidth = 4 only for whole rows that are a
-// multiple of four floats in all.
+// Requires: input aligned to 16 bytes; kWidth = 4 only if blocks take whole rows and
+// channels * kLength is a multiple of 4.
 #include "../shape.cuh"
 
 constexpr int kMaxThreads = 1024;
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                                 : 0.0f;
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 filter[k] = staged[threadIdx.x * kTaps + k];
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

@@ -1,6 +1,6 @@
-// Idea: one unused float after every 32, against bank conflicts of stores and loads.
+// Idea: pad with one unused float after every 32, against bank conflicts.
 // From the rung before: element i of the rows is stored at i + i / kPadEvery.
-// Requires: as the rung before; shared memory for the padding as well.
+// Requires: as the rung before, plus shared memory for the padding.
 #include "../shape.cuh"
 
 constexpr int kMaxThreads = 1024;
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 window[j] = at >= 0 && at < kLength ? staged[i + i / kPadEvery] : 0.0f;
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 filter[k] = staged[threadIdx.x * kTaps + k];
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

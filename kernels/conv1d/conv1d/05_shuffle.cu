@@ -1,6 +1,6 @@
-// Idea: shuffles add up within a warp, atomics over warps: no barrier for the sums.
-// From the rung before: five shuffles and one atomicAdd for each output; a launch
-// before sets the outputs to the bias.
+// Idea: add by shuffles within a warp and by atomics across warps, without barriers.
+// From the rung before: five shuffles and one atomicAdd per output and warp; an earlier
+// launch sets the outputs to the bias.
 // Requires: as the rung before, with blocks of whole warps, after conv1d_bias.
 #include "../shape.cuh"
 #include "../atomics.cuh"
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 window[j] = at >= 0 && at < kLength ? staged[i + i / kPadEvery] : 0.0f;
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kMaxThreads)
                 filter[k] = staged[threadIdx.x * kTaps + k];
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

@@ -1,5 +1,5 @@
-// Idea: a shared buffer each for rows and filters, so that both load at the same time.
-// From the rung before: one barrier between loading and using instead of three.
+// Idea: separate shared buffers for rows and filters, so that both load at once.
+// From the rung before: one barrier between loads and use instead of three.
 // Requires: as the rung before; shared memory for kChannels rows and filters a thread.
 #include "../atomics.cuh"
 #include "../shape.cuh"
@@ -21,10 +21,10 @@ __global__ void __launch_bounds__(most_threads(kChannels))
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
-    float* rows = staged + blockDim.x * kChannels * kTaps;  // behind the filters
+    float* rows = staged + blockDim.x * kChannels * kTaps;  // after the filters
     float sum[kTile] = {};
     for (int base = 0; base < channels; base += blockDim.x * kChannels) {
         const int here = min(static_cast<int>(blockDim.x) * kChannels, channels - base);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // rows and filters are read before the next replace them
+        __syncthreads();  // rows and filters are read before the next overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

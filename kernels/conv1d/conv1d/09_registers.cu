@@ -1,13 +1,13 @@
-// Idea: share nothing: a thread loads its rows and filters into registers, by float4.
-// From the rung before: no shared memory except one sum a warp; one launch; sums in a
-// fixed order.
+// Idea: share nothing: a thread loads its rows and filters into registers as float4.
+// From the rung before: shared memory only for one sum per warp and position; one
+// launch; sums in a fixed order.
 // Requires: input and weight aligned to 16 bytes; blocks of whole warps; kWide only for
 // whole rows and channels % 4 == 0.
 #include "../../common/warp.cuh"
 #include "../shape.cuh"
 
 constexpr int kMaxThreads = 512;
-constexpr int kChannels = 4;  // of a thread: four rows or filters make whole float4s
+constexpr int kChannels = 4;  // per thread: four rows or filters make whole float4s
 
 template <int kLength, int kTaps, bool kWide>
 __global__ void __launch_bounds__(kMaxThreads)
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kMaxThreads)
             partial[threadIdx.x / kWarp][p] = sum[p];
         }
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     if (threadIdx.x < kTile && first + threadIdx.x < kLength) {
         float total = 0.0f;
         for (int warp = 0; warp < blockDim.x / kWarp; ++warp) {

@@ -1,13 +1,13 @@
 // Idea: a warp loads its filters coalesced and transposes them in shared memory.
-// From the rung before: neighbouring lanes load neighbouring float4s; no warp waits for
-// another before the very end.
+// From the rung before: neighbouring lanes load neighbouring float4s; warps do not wait
+// for each other until the final sum.
 // Requires: input and weight aligned to 16 bytes; blocks of whole warps; widths of 4
-// only where the ladder says so.
+// only as described below.
 #include "../../common/warp.cuh"
 #include "../shape.cuh"
 #include "packs.cuh"
 
-constexpr int kChannels = 4;  // of a lane
+constexpr int kChannels = 4;  // per lane
 
 // kRowWidth: floats per load of the rows, 4 for whole rows and channels % 4 == 0.
 // kFilterWidth: floats per load of the filters, 4 where channels * kTaps is a multiple
@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;
-    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
-    // Of a lane, for their filters.
+    constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
+    // Filter loads per lane and chunk.
     constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);
     static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     __shared__ __align__(
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
     const int warp = threadIdx.x / kWarp;
     float sum[kTile] = {};
     for (int base = warp * kChunk; base < channels; base += blockDim.x * kChannels) {
-        // All loads first, so that all are in flight at once.
+        // All loads come first, so that all are in flight at once.
         const int floats = min(kChunk, channels - base) * kTaps;
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
             }
         }
 
-        __syncwarp();  // all lanes have read the filters of the round before
+        __syncwarp();  // all lanes have read the previous round's filters
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
             reinterpret_cast<Pack<kFilterWidth>*>(transposed[warp])[i * kWarp + lane] =
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
             partial[warp][p] = sum[p];
         }
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     if (threadIdx.x < kTile && first + threadIdx.x < kLength) {
         float total = 0.0f;
         for (int w = 0; w < blockDim.x / kWarp; ++w) {

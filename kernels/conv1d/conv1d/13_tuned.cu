@@ -1,15 +1,15 @@
-// Idea: tune the block to the layer, by a search.
-// From the rung before: teams of warps; kGroups chunks and kOutputs filters a warp,
-// kChannels channels a lane; several sums folded together.
+// Idea: search for the best block shape for each layer.
+// From the rung before: teams of warps; kGroups chunks and kOutputs filters per warp,
+// kChannels channels per lane; several sums folded together.
 // Requires: input and weight aligned to 16 bytes; a block of kTeams * kWarps warps for
 // kTeams * kOutputs output channels.
 #include "../shape.cuh"
 #include "fold.cuh"
 #include "packs.cuh"
 
-// kRowWidth: floats per load of the rows, 4 where the rows of a lane are whole and a
-// multiple of 16 bytes. kFilterWidth: floats per load of the filters, 4 where channels
-// * kTaps is a multiple of 4.
+// kRowWidth: floats per load of the rows, 4 where a lane has whole rows of a multiple
+// of 16 bytes. kFilterWidth: floats per load of the filters, 4 where channels * kTaps
+// is a multiple of 4.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
           int kWarps, int kOutputs, int kGroups, int kChannels>
 __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
@@ -19,9 +19,9 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;
-    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     constexpr int kPacks = kChunk * kTaps / kFilterWidth;
-    // Of a lane, for one filter's chunk.
+    // Loads per lane for one filter's chunk.
     constexpr int kLoads = (kPacks + kWarp - 1) / kWarp;
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums),
                   kFolds = (kSums + kFold - 1) / kFold;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
     __shared__ float partial[kTeams][kWarps][kFolds * kFold];
 
     const int team = threadIdx.x / (kWarps * kWarp);
-    const int mine = threadIdx.x % (kWarps * kWarp);  // of the team's threads
+    const int mine = threadIdx.x % (kWarps * kWarp);  // index within the team
     const int out = (blockIdx.x * kTeams + team) * kOutputs;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
     const int lane = mine % kWarp;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
     const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
     float sum[kFolds * kFold] = {};
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
-        // All loads first, so that all are in flight at once.
+        // All loads come first, so that all are in flight at once.
         Pack<kFilterWidth> loaded[kGroups][kOutputs][kLoads] = {};
         float window[kGroups][kChannels][kWindow] = {};
 #pragma unroll
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
 
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
-            __syncwarp();  // all lanes have read the filters of the group before
+            __syncwarp();  // all lanes have read the previous group's filters
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
 #pragma unroll
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
             partial[team][warp][f * kFold + lane / (kWarp / kFold)] = folded;
         }
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     const int position = first + mine % kTile;
     if (mine < kSums && position < kLength) {
         float total = offset_of_mine;

@@ -1,5 +1,5 @@
-// Idea: copy the filters by cp.async: loads in flight take no registers.
-// From the rung before: cp.async instead of loads and stores; kBlocks blocks an SM, so
+// Idea: copy the filters with cp.async: copies in flight hold no registers.
+// From the rung before: cp.async instead of loads and stores; kBlocks blocks per SM, so
 // that the whole grid is resident at once.
 // Requires: as the rung before; shared memory for all chunks that a block loads at
 // once.
@@ -7,12 +7,12 @@
 #include "async_filters.cuh"
 #include "fold.cuh"
 
-// kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16
-// bytes. kFilterWidth: floats per copy of the filters, 4 where channels * kTaps is a
-// multiple of 4. kStrided: the channels of a lane lie 32 apart, so that neighbouring
-// lanes load neighbouring rows; otherwise they are neighbours, and their filters take
-// fewer loads from shared memory. The input is not __restrict__: the compiler might
-// move its loads behind the wait for the filters.
+// kRowWidth: floats per load of the rows, 4 where a block has whole rows of a multiple
+// of 16 bytes. kFilterWidth: floats per copy of the filters, 4 where channels * kTaps
+// is a multiple of 4. kStrided: a lane's channels are 32 apart, so that neighbouring
+// lanes load neighbouring rows; otherwise they are adjacent, and their filters take
+// fewer loads from shared memory. The input is not __restrict__: otherwise the compiler
+// might move its loads past the wait for the filters.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
           int kWarps, int kOutputs, int kGroups, int kChannels, int kBlocks,
           bool kStrided>
@@ -23,17 +23,17 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;
-    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums),
                   kFolds = (kSums + kFold - 1) / kFold;
     static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     static_assert(kSums <= kWarps * kWarp, "each thread loads at most one bias");
-    // kGroups x kOutputs chunks of each warp.
+    // kGroups x kOutputs chunks per warp.
     extern __shared__ __align__(sizeof(float4)) float staged[];
     __shared__ float partial[kTeams][kWarps][kFolds * kFold];
 
     const int team = threadIdx.x / (kWarps * kWarp);
-    const int mine = threadIdx.x % (kWarps * kWarp);  // of the team's threads
+    const int mine = threadIdx.x % (kWarps * kWarp);  // index within the team
     const int out = (blockIdx.x * kTeams + team) * kOutputs;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
     const int lane = mine % kWarp;
@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
     const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
     float sum[kFolds * kFold] = {};
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
-        __syncwarp();  // all lanes have read the filters of the chunks before
-        // All loads and copies first, so that all are in flight at once; rows before
-        // filters, because behind them the compiler would move their loads past the
+        __syncwarp();  // all lanes have read the previous chunks' filters
+        // All loads and copies come first, so that all are in flight at once; rows
+        // before filters, because the compiler would move later loads of rows past the
         // wait.
         float window[kGroups][kChannels][kWindow] = {};
 #pragma unroll
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
         for_each_group<kGroups, 0>([&](auto group) {
             constexpr int g = decltype(group)::value;
             wait_for_groups<kGroups - 1 - g>();
-            // This group of filters has arrived for all lanes of the warp.
+            // All lanes' copies of this group of filters have arrived.
             __syncwarp();
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
             partial[team][warp][f * kFold + lane / (kWarp / kFold)] = folded;
         }
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     const int position = first + mine % kTile;
     if (mine < kSums && position < kLength) {
         float total = offset_of_mine;

@@ -1,12 +1,12 @@
 // Idea: use each filter as it arrives, while the next ones are still in flight.
-// From the rung before: the filters of each output channel are groups of their own, and
-// its sums are folded as soon as they are complete.
+// From the rung before: each output channel's filters are separate groups, and its sums
+// are folded as soon as they are complete.
 // Requires: as the rung before.
 #include "../shape.cuh"
 #include "async_filters.cuh"
 #include "fold.cuh"
 
-// Which products are made, by the position within a tile and the tap: all of them, even
+// The products to compute, by position within the tile and by tap: all of them, even
 // those with the zeros beyond the row.
 struct EveryTap {
     template <int kLength, int kPadding>
@@ -16,12 +16,12 @@ struct EveryTap {
     }
 };
 
-// kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16
-// bytes. kFilterWidth: floats per copy of the filters, 4 where channels * kTaps is a
-// multiple of 4. kStrided: the channels of a lane lie 32 apart, so that neighbouring
-// lanes load neighbouring rows; otherwise they are neighbours, and their filters take
-// fewer loads from shared memory. The input is not __restrict__: the compiler might
-// move its loads behind the wait for the filters.
+// kRowWidth: floats per load of the rows, 4 where a block has whole rows of a multiple
+// of 16 bytes. kFilterWidth: floats per copy of the filters, 4 where channels * kTaps
+// is a multiple of 4. kStrided: a lane's channels are 32 apart, so that neighbouring
+// lanes load neighbouring rows; otherwise they are adjacent, and their filters take
+// fewer loads from shared memory. The input is not __restrict__: otherwise the compiler
+// might move its loads past the wait for the filters.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
           int kWarps, int kOutputs, int kGroups, int kChannels, bool kStrided,
           class Taps>
@@ -31,16 +31,16 @@ __device__ __forceinline__ void convolve_as_filters_arrive(
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;
-    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kTile);
     static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     static_assert(kSums <= kWarps * kWarp, "each thread loads at most one bias");
-    // kGroups x kOutputs chunks of each warp.
+    // kGroups x kOutputs chunks per warp.
     extern __shared__ __align__(sizeof(float4)) float staged[];
     __shared__ float partial[kTeams][kWarps][kOutputs][kFold];
 
     const int team = threadIdx.x / (kWarps * kWarp);
-    const int mine = threadIdx.x % (kWarps * kWarp);  // of the team's threads
+    const int mine = threadIdx.x % (kWarps * kWarp);  // index within the team
     const int out = (blockIdx.x * kTeams + team) * kOutputs;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
     const int lane = mine % kWarp;
@@ -52,9 +52,9 @@ __device__ __forceinline__ void convolve_as_filters_arrive(
         partial[team][warp][i / kFold][i % kFold] = 0.0f;
     }
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
-        __syncwarp();  // all lanes have read the filters of the chunks before
-        // All loads and copies first, so that all are in flight at once; rows before
-        // filters, because behind them the compiler would move their loads past the
+        __syncwarp();  // all lanes have read the previous chunks' filters
+        // All loads and copies come first, so that all are in flight at once; rows
+        // before filters, because the compiler would move later loads of rows past the
         // wait.
         float window[kGroups][kChannels][kWindow] = {};
 #pragma unroll
@@ -105,7 +105,7 @@ __device__ __forceinline__ void convolve_as_filters_arrive(
         for_each_group<kOutputs * kGroups, 0>([&](auto group) {
             constexpr int i = decltype(group)::value, r = i / kGroups, g = i % kGroups;
             wait_for_groups<kOutputs * kGroups - 1 - i>();
-            // This group of filters has arrived for all lanes of the warp.
+            // All lanes' copies of this group of filters have arrived.
             __syncwarp();
             const float* filters_of_chunk = filters_of_warp + i * kChunk * kTaps;
             float filter[kChannels * kTaps];
@@ -153,7 +153,7 @@ __device__ __forceinline__ void convolve_as_filters_arrive(
         });
     }
 
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     const int position = first + mine % kTile;
     if (mine < kSums && position < kLength) {
         float total = offset_of_mine;

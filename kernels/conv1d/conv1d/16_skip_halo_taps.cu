@@ -1,10 +1,10 @@
-// Idea: skip the products of taps that lie beyond the row: many, where rows are short.
-// From the rung before: where a tile is a whole row, taps that meet no input are left
-// out at compile time.
+// Idea: skip products with taps beyond the row, which are many if rows are short.
+// From the rung before: if a tile is a whole row, products with the zeros beyond it are
+// left out at compile time.
 // Requires: as the rung before.
 #include "15_consume_as_arrive.cu"
 
-// The taps that meet the row. Where a tile is the whole row, the compiler knows them.
+// The products inside the row, known at compile time if a tile is a whole row.
 struct TapsInside {
     template <int kLength, int kPadding>
     static __device__ constexpr bool used(int position, int tap)

@@ -1,16 +1,16 @@
-// A warp's filters, by asynchronous copies to shared memory.
+// Asynchronous copies of a warp's filters to shared memory.
 #pragma once
 #include "../../common/async_copy.cuh"
 #include "../../common/warp.cuh"
 #include "packs.cuh"
 
 // Starts to copy a warp's chunk of a filter: kFloats floats, or fewer in the last
-// chunk, which zeros fill up.
+// chunk, which is padded with zeros.
 template <int kFloats, int kWidth>
 __device__ void copy_chunk(float* to, const float* from, int floats)
 {
     const int first = threadIdx.x % kWarp * kWidth;
-    if (floats >= kFloats) {  // the same for all lanes: no test for each float
+    if (floats >= kFloats) {  // the same for all lanes, so no test per float
 #pragma unroll
         for (int i = 0; i < kFloats; i += kWarp * kWidth) {
             if (i + kWarp * kWidth <= kFloats || i + first < kFloats) {
@@ -31,8 +31,8 @@ __device__ void copy_chunk(float* to, const float* from, int floats)
     }
 }
 
-// A number as a type, and a call of `function` with 0, 1, ... kEnd - 1: the number of
-// groups to wait for must be a constant.
+// Calls `function` with the types of 0, 1, ... kEnd - 1, because the number of groups
+// to wait for must be a compile-time constant.
 template <int kValue>
 struct Number {
     static constexpr int value = kValue;

@@ -1,8 +1,8 @@
-// Several sums over a warp at once.
+// Reduces several sums over a warp at once.
 #pragma once
 #include "../../common/warp.cuh"
 
-// How many sums are folded together: a power of two, and at most one for each lane.
+// The number of sums to fold together: a power of two, at most one per lane.
 constexpr int fold_of(int sums)
 {
     int fold = 1;
@@ -13,8 +13,8 @@ constexpr int fold_of(int sums)
 }
 
 // Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold).
-// In each step a lane keeps half of its values and sends the other half to the lane
-// that keeps those: kFold - 1 shuffles, and one more for each step after that.
+// In each step, a lane keeps half of its values and sends the other half to the lane
+// that keeps those: kFold - 1 shuffles, then one per remaining step.
 template <int kFold, int kOffset = kWarp / 2>
 __device__ float fold(float* value)
 {

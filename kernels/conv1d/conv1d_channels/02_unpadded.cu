@@ -1,4 +1,4 @@
-// Idea: bring the bank conflicts back, to see what their removal was worth.
+// Idea: bring back the bank conflicts, to measure the gain from removing them.
 // From the rung before: no unused floats: element i of the rows is stored at i.
 // Requires: as the rung before.
 #include "../atomics.cuh"
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    // Of the span.
+    // The first position of the span.
     const int start =
         kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // all rows are read before the filters replace them
+        __syncthreads();  // all rows are read before the filters overwrite them
 
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // all filters are read before the next rows replace them
+        __syncthreads();  // all filters are read before the next rows overwrite them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

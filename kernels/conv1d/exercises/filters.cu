@@ -1,6 +1,6 @@
 // Each lane weighs the five taps of its own filter: tap t counts t + 1 times. Correct,
-// but the lanes of a warp load floats that lie 20 bytes apart. Load neighbouring
-// floats, and let the warp transpose them in shared memory of its own.
+// but the lanes of a warp load floats that are 20 bytes apart. Load neighbouring
+// floats, and let each warp transpose them in its own shared memory.
 constexpr int kWarp = 32;
 constexpr int kThreads = 64;
 constexpr int kTaps = 5;

@@ -1,5 +1,5 @@
 // A warp adds up four columns of 32 floats, one column after the other. Correct, with
-// twenty shuffles. Six are enough: after the first step a lane need not continue with
+// twenty shuffles. Six are enough: after the first step, a lane need not continue with
 // all four sums.
 constexpr int kWarp = 32;
 constexpr int kColumns = 4;

@@ -1,5 +1,5 @@
-// A warp adds up four columns of 32 floats with six shuffles: in each step half of the
-// lanes continue with half of the columns.
+// A warp adds up four columns of 32 floats with six shuffles: after each of the first
+// two steps, a lane continues with only half of its columns.
 constexpr int kWarp = 32;
 constexpr int kColumns = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;

@@ -1,6 +1,6 @@
 // A warp stages its rows four floats at a time, with one unused float after each row,
 // against bank conflicts. It is correct for rows of 8 floats. For rows of 6 it is not,
-// and the emulator says where.
+// and the emulator shows where.
 constexpr int kWarp = 32;
 
 template <int kLength>

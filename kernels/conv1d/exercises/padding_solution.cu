@@ -1,5 +1,5 @@
 // A warp stages its rows four floats at a time, with one unused float after each row:
-// each of the four floats has an index of its own.
+// each of the four floats needs its own index.
 constexpr int kWarp = 32;
 
 template <int kLength>

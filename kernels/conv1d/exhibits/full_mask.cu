@@ -1,7 +1,7 @@
 // Exhibit. Source: the worklog on a 1D convolution for a U-Net.
-// The sum over a warp names all 32 lanes and reads from lanes 16, 8, ... away. The
-// configuration with many channels per thread has blocks of two threads: the other
-// lanes do not exist, and the values read from them are undefined.
+// The sum over a warp names all 32 lanes in its mask and reads from lanes 16, 8, ...
+// away. The configuration with many channels per thread has blocks of two threads: the
+// other lanes do not exist, and the values read from them are undefined.
 extern "C" __global__ void channel_sum(const float* __restrict__ products,
                                        float* __restrict__ output)
 {

@@ -1,7 +1,7 @@
 // Exhibit. Source: Desai, Part V - 1D Convolution in CUDA (Optimized), its main loop.
 // A thread adds the products of all taps and channels to one variable, then the warp
-// adds up by shuffles, in every lane. How many of these additions can overlap, and how
-// many FLOPs does the whole layer make?
+// reduces it by shuffles, in every lane. How many of these additions can overlap, and
+// how many FLOPs does the whole layer take?
 template <int kLength, int kTaps, int kChannels>
 __global__ void one_sum(const float* __restrict__ input,
                         const float* __restrict__ weight, float* __restrict__ output)

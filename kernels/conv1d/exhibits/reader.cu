@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x % kWarp == 0) {
         partial[threadIdx.x / kWarp] = sum;
     }
-    __syncthreads();  // all warps have stored their sums before they are added up
+    __syncthreads();  // all warps have stored their sums before any are added
     if (threadIdx.x == 0) {
         float total = 0.0f;
         for (int warp = 0; warp < kThreads / kWarp; ++warp) {

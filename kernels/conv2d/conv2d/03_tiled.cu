@@ -1,5 +1,5 @@
 // Idea: a block loads its pixels and a halo on four sides into shared memory, once.
-// From the rung before: the taps read the tile; only the load looks at the border.
+// From the rung before: the taps read the tile; only the load handles the border.
 // Requires: a block of kTile x kTile threads.
 #include "border.cuh"
 

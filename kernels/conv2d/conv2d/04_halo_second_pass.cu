@@ -1,4 +1,4 @@
-// Idea: after its own square the block loads the whole halo in one more, dense pass.
+// Idea: after its own square, the block loads the whole halo in one more, dense pass.
 // From the rung before: two passes instead of four; the second numbers the pixels below
 // and to the right consecutively, so few lanes idle.
 // Requires: a block of kTile x kTile threads; a halo of no more pixels than that.
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kTile * kTile) conv2d_halo_second_pass(
     const int first_col = blockIdx.x * kTile - kAcross / 2;
     tile[threadIdx.y][threadIdx.x] = pixel<kBorder>(
         image, first_row + threadIdx.y, first_col + threadIdx.x, rows, cols);
-    // First the whole rows below the square, then the short ends of the rows beside it.
+    // First the whole rows below the square, then the short row ends to its right.
     const int rank = threadIdx.y * kTile + threadIdx.x;
     if (rank < kBelow + kRight) {
         constexpr int kEnd = kAcross > 1 ? kAcross - 1 : 1;

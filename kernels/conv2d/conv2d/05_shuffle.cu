@@ -39,8 +39,8 @@ __global__ void __launch_bounds__(kTile * kTile) conv2d_shuffle(
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
             // Lane l needs pixel l + j of the row: `own` of lane l + j or, past the
-            // last lane, `beyond` of lane l + j - kTile. So lanes below j hand out
-            // beyond, and all others own.
+            // last lane, `beyond` of lane l + j - kTile. So lanes below j pass on
+            // `beyond`, and all others `own`.
             const float handed = lane < j ? beyond : own;
             sum += filter.at[i][j] *
                    (j == 0 ? own : __shfl_sync(kAll, handed, (lane + j) % kTile));

@@ -1,6 +1,6 @@
 // Idea: the texture unit fetches the pixels and handles the border.
-// From the rung before: no tile, no barrier, no shuffle; a tap is a fetch, without a
-// guard for the borders zero and clamp.
+// From the rung before: no tile, no barrier, no shuffle; each tap is a fetch, without a
+// bounds check for the borders zero and clamp.
 // Requires: the image as a texture without filtering that gives zeros or the nearest
 // texel beyond its edges.
 #include "border.cuh"
@@ -22,7 +22,7 @@ __global__ void conv2d_texture(
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
             int r = row + i - kDown / 2, c = col + j - kAcross / 2;
-            // Textures can mirror too, but about a texel's edge, not its centre.
+            // Textures can mirror too, but at a texel's edge, not at its centre.
             if (kBorder != kZero && kBorder != kClamp) {
                 r = inside<kBorder>(r, rows);
                 c = inside<kBorder>(c, cols);

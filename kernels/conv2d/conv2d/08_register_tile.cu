@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(kTile * kRows, 1) conv2d_register_tile(
     }
     const Columns<kQuads, kHalo> columns(col, cols);
     float sum[kHigh][kOut] = {};
-    // For outputs in row h of the thread, row y of its pixels meets row y - h of the
-    // filter.
+    // For outputs in row h of the thread, row y of its pixels is multiplied by row y -
+    // h of the filter.
     const auto add = [&](int y, const float4 (&quad)[kQuads]) {
         const float* window =
             reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;

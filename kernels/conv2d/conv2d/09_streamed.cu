@@ -38,9 +38,9 @@ __global__ void __launch_bounds__(kThreads, 1) conv2d_streamed(
             next, image, min(row + 1, last), columns, rows, cols);
         const float* window =
             reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
-        // sum[d] belongs to output row - kAbove + d, which meets this row with row
-        // kDown - 1 - d of the filter. The first tap reads sum[d + 1]: the sums move up
-        // without a move instruction.
+        // sum[d] belongs to output row - kAbove + d, for which this row is multiplied
+        // by row kDown - 1 - d of the filter. The first tap reads sum[d + 1]: the sums
+        // move up without a move instruction.
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
 #pragma unroll

@@ -7,7 +7,7 @@
 #include "quads.cuh"
 
 constexpr int kThreads = 64;
-constexpr int kMine = 2;   // float4 of columns that are the thread's own
+constexpr int kMine = 2;   // float4s of the thread's own columns
 constexpr int kAhead = 2;  // rows in flight
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
@@ -56,9 +56,9 @@ __global__ void __launch_bounds__(kThreads, 1) conv2d_prefetched(
             load(next[a], row + kAhead);
             const float* window =
                 reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
-            // sum[d] belongs to output row - kAbove + d, which meets this row with row
-            // kDown - 1 - d of the filter. The first tap reads sum[d + 1]: the sums
-            // move up without a move instruction.
+            // sum[d] belongs to output row - kAbove + d, for which this row is
+            // multiplied by row kDown - 1 - d of the filter. The first tap reads
+            // sum[d + 1]: the sums move up without a move instruction.
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// What all rungs share: the filter as a structure, and the pixels beyond the border of
+// Shared by all rungs: the filter as a structure, and the pixels beyond the border of
 // the image.
 #pragma once
 
@@ -6,16 +6,16 @@
 // kReflectOften works for any image.
 enum Border { kZero, kClamp, kReflect, kReflectOften };
 
-// A filter passed by value lies in the constant bank, like the other parameters.
+// A filter passed by value is in the constant bank, like all kernel parameters.
 template <int kDown, int kAcross>
 struct Filter {
     float at[kDown][kAcross];
 };
 
-// Read the weights of a filter that is a parameter, each at its fixed offset, at the
-// start of the kernel. volatile keeps the compiler from reading them through a pointer,
-// which the emulator does not follow. In the machine code each weight is an operand in
-// the constant bank.
+// Read the weights of a filter that is a kernel parameter, each at a fixed offset, at
+// the start of the kernel. volatile keeps the compiler from reading them through a
+// pointer, which the emulator does not follow. In machine code, each weight becomes an
+// operand in the constant bank.
 template <int kDown, int kAcross>
 __device__ Filter<kDown, kAcross> weights(const Filter<kDown, kAcross>& parameter)
 {

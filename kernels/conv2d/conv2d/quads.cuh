@@ -5,15 +5,15 @@
 
 constexpr int kOut = 4;
 
-// How many float4 hold this many pixels.
+// The number of float4s that hold this many pixels.
 __host__ __device__ constexpr int quads(int pixels)
 {
     return (pixels + kOut - 1) / kOut;
 }
 
-// The columns of a window of kQuads float4, with kHalo of them on either side of the
-// thread's own: the first column, and which float4 are inside the image. Computed once,
-// not for each row; the thread's own are always inside.
+// The columns of a window of kQuads float4s, kHalo of them on either side of the
+// thread's own: the first column, and which float4s are inside the image. Computed
+// once, not for each row; the thread's own are always inside.
 template <int kQuads, int kHalo>
 struct Columns {
     int first;
@@ -30,7 +30,7 @@ struct Columns {
 };
 
 // Load a row of the image into a window, for a zero border and rows that start at
-// multiples of 16 bytes. from: the window's first column in that row; in: whether the
+// multiples of 16 bytes. from: the window's first column in that row; in: true if the
 // row is inside the image.
 template <int kQuads, int kHalo>
 __device__ void load_quads(
@@ -75,8 +75,8 @@ __device__ void load_window(
     }
 }
 
-// Store four neighbouring outputs, from column col on, to `to`. With kWidth = 4 all
-// four are inside the row; with kWidth = 1 perhaps only some are.
+// Store four neighbouring outputs, from column col on, to `to`. With kWidth = 4, all
+// four are inside the row; with kWidth = 1, some may be outside.
 template <int kWidth>
 __device__ void store_quad(float* __restrict__ to, int col, int cols, const float* sum)
 {

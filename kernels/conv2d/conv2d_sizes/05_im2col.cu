@@ -1,6 +1,6 @@
 // Idea: unfold the image, then multiply matrices: the filter is one row.
-// From the rung before: another way altogether, for contrast: two launches. Row t of
-// the unfolded image is the image shifted by tap t; it takes k x k images of memory.
+// From the rung before: a different algorithm, for comparison, in two launches. Row t
+// of the unfolded image is the image shifted by tap t: k x k images of memory in all.
 // Requires: blocks of kThreads threads; a grid of pixels, and of taps for the first
 // launch.
 #include "../conv2d/border.cuh"

@@ -12,7 +12,7 @@ __global__ void smooth_rows(
     const int first = blockIdx.x * kWarp - kTaps / 2;  // the pixel that lane 0 loads
     const int c = first + lane;
     const float own = c >= 0 && c < cols ? line[c] : 0.0f;
-    // TODO: 32 lanes need 36 pixels and hold 32. Load the other four too, and pass them
+    // TODO: 32 lanes need 36 pixels but hold 32. Load the other four too, and pass them
     // on with one shuffle per tap.
     float sum = 0.0f;
     for (int j = 0; j < kTaps; ++j) {

@@ -12,14 +12,14 @@ __global__ void smooth_rows(
     const int first = blockIdx.x * kWarp - kTaps / 2;  // the pixel that lane 0 loads
     const int c = first + lane;
     const float own = c >= 0 && c < cols ? line[c] : 0.0f;
-    // The first four lanes also load the four pixels after that of the last lane.
+    // The first four lanes also load the four pixels after the last lane's.
     const int further = c + kWarp;
     const float beyond = lane < kTaps - 1 && further < cols ? line[further] : 0.0f;
     float sum = 0.0f;
     for (int j = 0; j < kTaps; ++j) {
         // Lane l takes pixel l + j. If that is past the last lane, lane l + j - 32
-        // holds it as beyond. That lane is below j: lanes below j are asked only for
-        // beyond, all others only for own.
+        // holds it as `beyond`. That lane is below j: lanes below j pass on only
+        // `beyond`, all others only `own`.
         const float handed = lane < j ? beyond : own;
         sum += weight[j] * __shfl_sync(0xffffffffu, handed, (lane + j) % kWarp);
     }

@@ -1,7 +1,7 @@
 // Exhibit. Source: FurtherAI's repository CUDA_Conv2d.
-// 32 x 32 threads load a tile of 34 x 34 in steps of 32. The number of steps is taken
-// as 34 / 32, which is 1 and not 2: the last two rows and columns of the tile, the far
-// side of the halo, are never loaded.
+// 32 x 32 threads load a tile of 34 x 34 in steps of 32. The number of steps is
+// computed as 34 / 32, which is 1, not 2: the last two rows and columns of the tile,
+// the far side of the halo, are never loaded.
 constexpr int kBlock = 32, kKernel = 3, kTile = kBlock + kKernel - 1;
 
 extern "C" __global__ void convolve(

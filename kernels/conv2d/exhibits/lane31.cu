@@ -1,7 +1,7 @@
 // Exhibit. Source: FurtherAI's repository CUDA_Conv2d, conv2d_shfl.cu.
 // The published shuffle, on a tile that is complete. Lane 31 needs two pixels that no
 // lane holds, and loads them as a pair: always the same pair. Then a shuffle overwrites
-// what it has loaded.
+// the pixels that it loaded.
 constexpr int kBlock = 32, kKernel = 3, kWide = kBlock + kKernel - 1;
 constexpr unsigned kAll = 0xffffffffu;
 

@@ -1,6 +1,6 @@
-// Idea: a thread per output adds up its K x K x K weighted neighbours; zeros outside.
-// From the rung before: the first rung. As in the worklog that began this, x of the
-// thread counts planes: z is what x should have been.
+// Idea: one thread per output adds up its K x K x K weighted neighbours; zeros outside.
+// From the rung before: the first rung. As in the original worklog, threadIdx.x counts
+// planes, where it should count columns.
 // Requires: nothing.
 template <int K>
 __global__ void conv3d_naive(const float* __restrict__ source,

@@ -1,6 +1,6 @@
-// Idea: number threads along the rows: neighbouring lanes read neighbouring inputs.
-// From the rung before: a grid of one dimension; column, row and plane follow from the
-// number of the output.
+// Idea: number threads along rows, so that neighbouring lanes read neighbouring inputs.
+// From the rung before: a one-dimensional grid; column, row and plane follow from the
+// index of the output.
 // Requires: a block of kThreads threads.
 constexpr int kThreads = 256;
 

@@ -1,12 +1,12 @@
 // Idea: load four weights at a time, from a copy with rows padded to whole float4s.
-// From the rung before: a launch before makes the padded copy: rows of K floats, an odd
-// number, have no whole float4s.
+// From the rung before: an earlier launch makes the padded copy, because K is odd and
+// rows of K floats are not whole float4s.
 // Requires: a block of kThreads threads; padded has room for K * K * kPadded floats,
 // aligned to 16 bytes.
 constexpr int kThreads = 256;
 constexpr int kQuad = 4;
 
-// padded[dz][dy][dx] = weights[dz][dy][dx], and zero where dx only fills up the last
+// padded[dz][dy][dx] = weights[dz][dy][dx], and zero where dx is padding of the last
 // float4.
 template <int K>
 __global__ void __launch_bounds__(kThreads)
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kThreads)
                     const int x = col + dx + i - kRadius;
                     const bool inside =
                         z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-                    // Weights that only fill up the float4 are left out: zero times NaN
-                    // would be NaN.
+                    // Skip weights that only pad the float4: zero times NaN would be
+                    // NaN.
                     if (dx + i < K) {
                         const float value =
                             inside ? source[(static_cast<size_t>(z) * n + y) * n + x]

@@ -1,6 +1,6 @@
 // Idea: a block loads its tile and a halo of K / 2 floats into shared memory.
-// From the rung before: neighbours come from the tile, and weights lie beside it;
-// borders are tested only while loading.
+// From the rung before: neighbours come from the tile, and weights are also in shared
+// memory; borders are checked only while loading.
 // Requires: a block of kThreads = kTile^3 threads and (kTile + K - 1)^3 + K^3 floats of
 // shared memory, the latter rounded up to whole float4s because the compiler reads
 // neighbouring weights together.
@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads)
                  float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
-    constexpr int kWide = kTile + K - 1;  // a tile and the radius on both sides
+    constexpr int kWide = kTile + K - 1;  // a tile plus the radius on both sides
     constexpr int kTaps = (K * K * K + 3) / 4 * 4;
     extern __shared__ float tile[];
     float* const taps = tile + kWide * kWide * kWide;
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kThreads)
     // Tile, halo and weights are complete before any thread reads them.
     __syncthreads();
 
-    // The column varies fastest with the thread's number: lanes read neighbouring words
-    // and store whole sectors.
+    // The column varies fastest with threadIdx.x: lanes read neighbouring words and
+    // store whole sectors.
     const int tx = threadIdx.x % kTile, ty = threadIdx.x / kTile % kTile,
               tz = threadIdx.x / (kTile * kTile);
     float sum = 0.0f;

@@ -1,7 +1,7 @@
-// Idea: a thread has kOut outputs in a row: it uses a float of a window up to K times.
-// From the rung before: windows and weights are read as float4; kOut sums a thread; the
-// tile is 32 x 8 x 8 outputs.
-// Requires: a block of kThreads threads, (7 + K)^2 rows of the tile and K^2 rows of
+// Idea: a thread has kOut outputs in a row and uses each float up to K times.
+// From the rung before: windows and weights are read as float4; kOut sums per thread;
+// the tile is 32 x 8 x 8 outputs.
+// Requires: a block of kThreads threads; (7 + K)^2 rows of the tile and K^2 rows of
 // weights in shared memory.
 constexpr int kAcross = 4;
 constexpr int kDown = 8;
@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kThreads)
     constexpr int kHigh = kDown + K - 1;
     constexpr int kWindow = (kOut + K - 1 + kQuad - 1) / kQuad * kQuad;
     constexpr int kWide = (kAcross - 1) * kOut + kWindow;
-    // An odd number of float4s: the windows of two neighbouring rows lie in different
-    // banks.
+    // An odd number of float4s, so that the windows of neighbouring rows are in
+    // different banks.
     constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
     constexpr int kTaps = (K + kQuad - 1) / kQuad * kQuad;
     extern __shared__ float4 shared[];

@@ -47,8 +47,8 @@ __device__ void load_plane(float* __restrict__ plane, const float* __restrict__ 
     }
 }
 
-// Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K *
-// kOut multiply-adds.
+// Adds the K rows of a plane's window to the sums of all slots: K * K * K * kOut
+// multiply-adds.
 template <int K>
 __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
                           const float* __restrict__ taps)
@@ -90,17 +90,17 @@ __global__ void __launch_bounds__(kThreads)
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
     const int begin = blockIdx.z * planes, end = min(begin + planes, n);
-    // With a weight that is not finite the planes outside the volume count. The
-    // barrier: the table is complete before any thread reads it.
+    // If a weight is not finite, the zeros outside the volume count (0 times inf is
+    // NaN). The barrier completes the table before any thread reads it.
     const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
-    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
-    // is complete.
+    // sum[s] belongs to output plane z - radius + s; slot 0 is complete once plane z
+    // has been added.
     float sum[K][kOut] = {};
     for (int z = max(begin - T::kRadius, 0); z < end + T::kRadius; ++z) {
         if (z < n) {
-            __syncthreads();  // all reads of the plane before are done
+            __syncthreads();  // all reads of the previous plane are done
             load_plane<K, kWidth>(plane, source, n, z, first_row, first_col);
-            // The plane is complete, and the weights before the first plane.
+            // The plane is complete, and so are the weights.
             __syncthreads();
             add_plane<K>(sum, plane + ty * T::kPitch + tx * kOut, taps);
         }

@@ -1,6 +1,6 @@
-// Idea: cp.async brings the next plane to shared memory while this one is added.
-// From the rung before: two planes in shared memory, one barrier for each instead of
-// two, and no registers on the way.
+// Idea: cp.async copies the next plane to shared memory while this one is added.
+// From the rung before: two planes in shared memory, one barrier per plane instead of
+// two, and no registers for data in flight.
 // Requires: a block of kThreads threads, two planes of the tile and all weights in
 // shared memory, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4,
 // kWidth = 1 otherwise.
@@ -31,8 +31,8 @@ __device__ void load_plane(float* __restrict__ plane, const float* __restrict__ 
     }
 }
 
-// Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K *
-// kOut multiply-adds.
+// Adds the K rows of a plane's window to the sums of all slots: K * K * K * kOut
+// multiply-adds.
 template <int K>
 __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
                           const float* __restrict__ taps)
@@ -77,16 +77,16 @@ __global__ void __launch_bounds__(kThreads)
     const int begin = blockIdx.z * planes, end = min(begin + planes, n);
     int z = max(begin - T::kRadius, 0);
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, n, z, first_row, first_col);
-    // With a weight that is not finite the planes outside the volume count. The
-    // barrier: the table is complete before any thread reads it.
+    // If a weight is not finite, the zeros outside the volume count (0 times inf is
+    // NaN). The barrier completes the table before any thread reads it.
     const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
-    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
-    // is complete.
+    // sum[s] belongs to output plane z - radius + s; slot 0 is complete once plane z
+    // has been added.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
         if (z < n) {
             wait_for_copies();
-            // This plane has arrived; all reads of the one before are done.
+            // This plane has arrived, and all reads of the previous one are done.
             __syncthreads();
             load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source, n, z + 1,
                                   first_row, first_col);

@@ -1,6 +1,6 @@
-// Idea: no products for planes of another block, and addresses only once.
-// From the rung before: add_plane leaves slots out; a table of places; a tile of 32 x
-// 64 outputs; short last blocks.
+// Idea: skip products for other blocks' planes, and compute addresses only once.
+// From the rung before: add_plane skips slots; a table of places; a tile of 32 x 64
+// outputs; shorter last blocks.
 // Requires: a block of kThreads threads; two planes of the tile, the table and all
 // weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
 // multiple of 4, kWidth = 1 otherwise.
@@ -31,8 +31,7 @@ __device__ void load_plane(float* __restrict__ plane, const float* __restrict__ 
     }
 }
 
-// Adds the window of one plane, K rows of it, to the sums of the slots from kFrom to
-// kTo - 1.
+// Adds the K rows of a plane's window to the sums of slots kFrom to kTo - 1.
 template <int K, int kFrom, int kTo>
 __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
                           const float* __restrict__ taps)
@@ -62,12 +61,13 @@ __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every kStep slots.
+// Adds to the slots from `slot` on; those before belong to another block. The code is
+// instantiated for every kStep slots.
 template <int K, int kFrom>
 __device__ void add_from(float (&sum)[K][kOut], const float* from, const float* taps,
                          int slot)
 {
-    // Fewer bodies where they are long: they must fit the instruction cache.
+    // Fewer instances if they are long: the code must fit the instruction cache.
     constexpr int kStep = K <= 9 ? 1 : 2;
     if constexpr (kFrom <= 0) {
         add_plane<K, 0, K>(sum, from, taps);
@@ -78,7 +78,7 @@ __device__ void add_from(float (&sum)[K][kOut], const float* from, const float* 
     }
 }
 
-// Slots from `slot` on belong to another block.
+// Adds to the slots before `slot`; the others belong to another block.
 template <int K, int kTo>
 __device__ void add_to(float (&sum)[K][kOut], const float* from, const float* taps,
                        int slot)
@@ -105,35 +105,35 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
     int* const places = reinterpret_cast<int*>(ring + 2 * T::kPlane);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `planes` output planes each, the others
-    // `rest`.
+    // In a column of blocks, the first `whole` blocks have `planes` output planes each,
+    // the others `rest`.
     const int z_block = blockIdx.z;
     const int begin =
         z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? planes : rest), n);
     const size_t area = static_cast<size_t>(n) * n;
     find_places<T, kWidth>(places, n, first_row, first_col);
-    // The barrier: the table is complete before any thread reads it. With a weight that
-    // is not finite the planes outside the volume count as well.
+    // The barrier completes the table before any thread reads it. If a weight is not
+    // finite, the zeros outside the volume count as well (0 times inf is NaN).
     const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
     int z = max(begin - T::kRadius, 0);
     const int last = min(end + T::kRadius, n) - 1;
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, z * area, places);
-    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
-    // is complete.
+    // sum[s] belongs to output plane z - radius + s; slot 0 is complete once plane z
+    // has been added.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
         if (z <= last) {
             wait_for_copies();
-            // This plane has arrived; all reads of the one before are done.
+            // This plane has arrived, and all reads of the previous one are done.
             __syncthreads();
             if (z < last)
                 load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source,
                                       (z + 1) * area, places);
             const float* const from =
                 ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut;
-            // Slots ours to theirs - 1 belong to this block; when it has few planes,
-            // only `ours` is used.
+            // Slots ours to theirs - 1 belong to this block. If both bounds apply, only
+            // `ours` is used.
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
             if (ours <= 0 && theirs >= K) {
                 add_plane<K, 0, K>(sum, from, taps);

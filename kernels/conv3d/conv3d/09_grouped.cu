@@ -1,6 +1,6 @@
 // Idea: several input planes at a time: a weight in a register serves a row of each.
-// From the rung before: kTogether planes a step, and fewer loads of weights by that
-// factor; four outputs in a row instead of eight.
+// From the rung before: kTogether planes per step, so kTogether times fewer loads of
+// weights; four outputs in a row instead of eight.
 // Requires: a block of kThreads threads; two steps of planes of the tile, the table and
 // all weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
 // multiple of 4, kWidth = 1 otherwise.
@@ -14,13 +14,13 @@ constexpr int kOut = 4;
 
 template <int K>
 struct Tile : PlaneTile<K, kAcross, kDown, kOut> {
-    // Planes of one step, the fastest of those tried: the code must fit the instruction
-    // cache, and the sums the registers.
+    // Planes per step, the fastest number of those tried: the code must fit the
+    // instruction cache, and the sums must fit the registers.
     static constexpr int kTogether = K == 9 ? 4 : K == 5 || K == 7 ? 3 : 2;
     static constexpr int kSlots = K + kTogether - 1;
 };
 
-// Starts to copy the planes of one step, from z on; zeros for those behind the last.
+// Starts to copy the planes of one step, from z on; zeros for those past the last.
 template <int K, int kWidth>
 __device__ void load_planes(float* __restrict__ planes,
                             const float* __restrict__ source, int n, int z, int last,
@@ -44,9 +44,9 @@ __device__ void load_planes(float* __restrict__ planes,
     }
 }
 
-// Adds the windows of the planes of one step, K rows of each, to the sums of the slots
-// kFrom to kTo - 1. A weight of slot u for the first plane is the weight of slot u + p
-// for plane p: it is loaded once for all planes.
+// Adds the windows of one step's planes, K rows of each, to the sums of slots kFrom to
+// kTo - 1. The first plane's weight of slot u is plane p's weight of slot u + p, so it
+// is loaded once for all planes.
 template <int K, int kFrom, int kTo>
 __device__ void add_planes(float (&sum)[Tile<K>::kSlots][kOut],
                            const float* __restrict__ from,
@@ -89,8 +89,8 @@ __device__ void add_planes(float (&sum)[Tile<K>::kSlots][kOut],
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every kTogether
-// slots.
+// Adds to the slots from `slot` on; those before belong to another block. The code is
+// instantiated for every kTogether slots.
 template <int K, int kFrom>
 __device__ void add_from(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
                          const float* taps, int slot)
@@ -104,7 +104,7 @@ __device__ void add_from(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
     }
 }
 
-// Slots from `slot` on belong to another block.
+// Adds to the slots before `slot`; the others belong to another block.
 template <int K, int kTo>
 __device__ void add_to(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
                        const float* taps, int slot)
@@ -131,26 +131,26 @@ __global__ void __launch_bounds__(kThreads, 2)
     int* const places = reinterpret_cast<int*>(ring + 2 * kStep);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `planes` output planes each, the others
-    // `rest`.
+    // In a column of blocks, the first `whole` blocks have `planes` output planes each,
+    // the others `rest`.
     const int z_block = blockIdx.z;
     const int begin =
         z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? planes : rest), n);
     find_places<T, kWidth>(places, n, first_row, first_col);
-    // The barrier: the table is complete before any thread reads it. With a weight that
-    // is not finite the planes outside the volume count as well.
+    // The barrier completes the table before any thread reads it. If a weight is not
+    // finite, the zeros outside the volume count as well (0 times inf is NaN).
     const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
     int z = max(begin - T::kRadius, 0), half = 0;
     const int last = min(end + T::kRadius, n) - 1;
     load_planes<K, kWidth>(ring, source, n, z, last, places);
-    // sum[s] belongs to the output plane z - radius + s; after a step the first
-    // kTogether slots are complete.
+    // sum[s] belongs to output plane z - radius + s; after a step, the first kTogether
+    // slots are complete.
     float sum[T::kSlots][kOut] = {};
     for (; z < end + T::kRadius; z += T::kTogether) {
         if (z <= last) {
             wait_for_copies();
-            // These planes have arrived; all reads of those before are done.
+            // These planes have arrived, and all reads of the previous ones are done.
             __syncthreads();
             if (z + T::kTogether <= last) {
                 load_planes<K, kWidth>(ring + (1 - half) * kStep, source, n,
@@ -158,8 +158,8 @@ __global__ void __launch_bounds__(kThreads, 2)
             }
             const float* const from = ring + half * kStep + ty * T::kPitch + tx * kOut;
             half = 1 - half;
-            // Slots ours to theirs - 1 belong to this block; when it has few planes,
-            // only `ours` is used.
+            // Slots ours to theirs - 1 belong to this block. If both bounds apply, only
+            // `ours` is used.
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
             if (ours <= 0 && theirs >= T::kSlots) {
                 add_planes<K, 0, T::kSlots>(sum, from, taps);

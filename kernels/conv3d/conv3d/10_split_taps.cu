@@ -1,6 +1,6 @@
-// Idea: small volumes have too few tiles for all SMs: warps split the weights.
-// From the rung before: kDeep planes of outputs stay in registers and all planes that
-// they need in shared memory; no streaming.
+// Idea: small volumes have too few tiles for all SMs, so warps split the weights.
+// From the rung before: kDeep planes of outputs stay in registers, and all input planes
+// that they need in shared memory; no streaming.
 // Requires: a block of kThreads threads; shared memory for kDeep + K - 1 planes of the
 // tile and all weights, then for the sums of all groups except one; arrays aligned to
 // 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
@@ -10,14 +10,14 @@
 constexpr int kAcross = 4;
 constexpr int kDown = 16;
 constexpr int kGroups = 3;
-// Threads of a group, which covers the tile of outputs.
+// Threads per group; each group covers the whole tile of outputs.
 constexpr int kMembers = kAcross * kDown;
 constexpr int kThreads = 192;
 constexpr int kOut = 8;
 constexpr int kDeep = 7;
-// Planes of one step: a weight in a register serves a row of each.
+// Planes per step: a weight in a register serves a row of each.
 constexpr int kTogether = 3;
-// Planes to wait for before the first sum; the others arrive meanwhile.
+// Planes to wait for before the first sum; the others arrive during the sums.
 constexpr int kFirst = 6;
 static_assert(kFirst > 11 / 2, "the first plane of the volume is among them");
 static_assert(kThreads == kGroups * kMembers,
@@ -29,8 +29,8 @@ struct Tile {
     static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
     static constexpr int kWide = kAcross * kOut + 2 * kLead;
     static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4s: the windows of two neighbouring rows lie in different
-    // banks.
+    // An odd number of float4s, so that the windows of neighbouring rows are in
+    // different banks.
     static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
     static constexpr int kPlane = kHigh * kPitch;
     static constexpr int kPlanes =
@@ -57,9 +57,9 @@ __device__ void load_plane(float* __restrict__ plane, const float* __restrict__ 
     }
 }
 
-// Adds row dy of the planes p to p + kTogether - 1 to the sums of all outputs that they
-// reach. For plane p and output s of the column dz is p - s; it is the same for plane p
-// + 1 and output s + 1.
+// Adds row dy of planes p to p + kTogether - 1 to the sums of all outputs that need it.
+// For plane p and output s, dz is p - s, which is the same for plane p + 1 and output
+// s + 1.
 template <int K>
 __device__ void add_rows(float (&sum)[kDeep][kOut], const float* __restrict__ row,
                          const float* __restrict__ taps, int p, int dy)
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(kThreads)
             waited = true;
         }
         const float* const from = planes + p * T::kPlane + ty * T::kPitch + tx * kOut;
-        // Every kGroups-th row, with another first row in each step, so that all groups
-        // have nearly the same number of rows.
+        // Every kGroups-th row, starting from a different row in each step, so that all
+        // groups have nearly the same number of rows.
 #pragma unroll 1
         for (int dy = (group + p / kTogether) % kGroups; dy < K; dy += kGroups) {
             add_rows<K>(sum, from + dy * T::kPitch, taps, p, dy);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads)
     }
 
     wait_for_copies();
-    __syncthreads();  // all reads of the planes are done: sums take their place
+    __syncthreads();  // all reads of the planes are done before sums overwrite them
     float* const mine = planes + member;
     if (group > 0) {
 #pragma unroll
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
             mine[((group - 1) * kDeep * kOut + i) * kMembers] = sum[i / kOut][i % kOut];
         }
     }
-    __syncthreads();  // all groups have stored their sums before the first adds them
+    __syncthreads();  // all groups have stored their sums before group 0 adds them
     if (group > 0) {
         return;
     }

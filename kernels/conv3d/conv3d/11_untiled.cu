@@ -1,6 +1,6 @@
-// Idea: a small volume ends before a tile is filled: read straight from the caches.
-// From the rung before: no shared memory, no barrier, no streaming; four outputs a
-// thread, few weights by value.
+// Idea: a small volume does not fill a tile, so read straight from the caches.
+// From the rung before: no shared memory, no barrier, no streaming; four outputs per
+// thread; if there are few weights, they are passed by value.
 // Requires: a block of kAcross x kDown threads, arrays aligned to 16 bytes; kWidth = 4
 // where n is a multiple of 4, kWidth = 1 otherwise. The 27 weights of K = 3 are passed
 // by value, other weights by address.
@@ -48,7 +48,7 @@ __device__ void convolve(const float* __restrict__ source, Weight weight,
                          float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
-    // How many rows are loaded before any is used.
+    // The number of rows to load before any is used.
     constexpr int kRows = K == 3 ? K * K : K;
     const int col = (blockIdx.x * kAcross + threadIdx.x) * kOut;
     const int row = blockIdx.y * kDown + threadIdx.y, plane = blockIdx.z;

@@ -1,6 +1,6 @@
 // Idea: three sums over half of the planes replace four: a fifth fewer products.
-// From the rung before: streaming again; planes go in pairs, one step a pair; a thread
-// has eight outputs in a row.
+// From the rung before: streaming again; one pair of planes per step; a thread has
+// eight outputs in a row.
 // Requires: a block of kThreads threads; two pairs of planes of the tile, the table and
 // all weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
 // multiple of 4, kWidth = 1 otherwise.
@@ -14,22 +14,22 @@ constexpr int kOut = 8;
 
 template <int K>
 struct Tile : PlaneTile<K, kAcross, kDown, kOut> {
-    static constexpr int kEven = (K + 1) / 2;  // planes of weights with an even number
+    static constexpr int kEven = (K + 1) / 2;  // planes of weights with even index
     static constexpr int kOdd = K / 2;
     // All weights of one dy.
     static constexpr int kTaps = ((2 * kEven + kOdd) * K + kQuad - 1) / kQuad * kQuad;
 };
 
 // The three sums of the outputs in progress. Pair i of input planes is an earlier
-// plane, z = 2 i + 1 - radius, and a later one, the plane after it. With w[d] for the
-// weights of plane d, and the planes 2 j and 2 j + 1 as pair j of outputs:
+// plane, z = 2 i + 1 - radius, and the later plane after it. With w[d] for the weights
+// of plane d, and planes 2 j and 2 j + 1 as pair j of outputs:
 //   later[j] = sum over a of w[2 a] * later plane of pair j + a
 //   earlier[j] = sum over a of w[2 a + 1] * earlier plane of pair j + a
 //   both[j] = sum over a of (w[2 a] + w[2 a + 1]) * (both planes of pair j + a, added)
 //   output 2 j = later[j - 1] + earlier[j]
 //   output 2 j + 1 = both[j] - later[j] - earlier[j]
-// When pair i is added, slot s belongs to pair i - kOdd + s, and a = kOdd - s;
-// `earlier` of slot 0 is complete before.
+// When pair i is added, slot s belongs to pair i - kOdd + s, and a = kOdd - s; by then,
+// `earlier` of slot 0 is already complete.
 template <int K>
 struct Sums {
     float later[Tile<K>::kEven][kOut];
@@ -37,7 +37,7 @@ struct Sums {
     float both[Tile<K>::kEven][kOut];
 };
 
-// Starts to copy the planes z and z + 1; zeros for those outside the volume.
+// Starts to copy planes z and z + 1; zeros for those outside the volume.
 template <int K, int kWidth>
 __device__ void load_pair(float* __restrict__ planes, const float* __restrict__ source,
                           int n, int z, const int* __restrict__ places)
@@ -62,8 +62,8 @@ __device__ void load_pair(float* __restrict__ planes, const float* __restrict__ 
     }
 }
 
-// taps[dy]: the rows of weights for later, slots 0 to kOdd; then for earlier, from slot
-// 1 on; then for both.
+// taps[dy]: the rows of weights for `later`, slots 0 to kOdd; then for `earlier`, from
+// slot 1 on; then for `both`.
 template <int K>
 __device__ bool load_weights(float* __restrict__ taps,
                              const float* __restrict__ weights)
@@ -87,8 +87,8 @@ __device__ bool load_weights(float* __restrict__ taps,
     return found;
 }
 
-// Adds a window to slots kFrom to kTo - 1 of a sum. The weights of slot kFirst begin at
-// place kAt of the row.
+// Adds a window to slots kFrom to kTo - 1 of a sum. The weights of slot kFirst start at
+// index kAt of the row.
 template <int K, int kFrom, int kTo, int kFirst, int kAt>
 __device__ void add_window(float (&sum)[Tile<K>::kEven][kOut],
                            const float (&window)[Tile<K>::kWindow],
@@ -126,8 +126,8 @@ __device__ void load_window(float (&window)[Tile<K>::kWindow],
     }
 }
 
-// Adds a pair of planes to the slots from kFrom to kTo - 1; to `later` from one slot
-// before, because the next output needs it.
+// Adds a pair of planes to slots kFrom to kTo - 1; in `later`, from one slot earlier,
+// because the next output needs it.
 template <int K, int kFrom, int kTo>
 __device__ void add_pair(Sums<K>& sums, const float* __restrict__ from,
                          const float* __restrict__ taps)
@@ -149,8 +149,8 @@ __device__ void add_pair(Sums<K>& sums, const float* __restrict__ from,
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every number of
-// slots.
+// Adds to the slots from `slot` on; those before belong to another block. The code is
+// instantiated for every slot.
 template <int K, int kFrom>
 __device__ void add_from(Sums<K>& sums, const float* from, const float* taps, int slot)
 {
@@ -163,7 +163,7 @@ __device__ void add_from(Sums<K>& sums, const float* from, const float* taps, in
     }
 }
 
-// Slots from `slot` on belong to another block.
+// Adds to the slots before `slot`; the others belong to another block.
 template <int K, int kTo>
 __device__ void add_to(Sums<K>& sums, const float* from, const float* taps, int slot)
 {
@@ -176,7 +176,7 @@ __device__ void add_to(Sums<K>& sums, const float* from, const float* taps, int 
     }
 }
 
-// One output, term by term, zeros outside the volume among them.
+// One output, term by term, including the zeros outside the volume.
 template <int K>
 __device__ float term_by_term(const float* __restrict__ source,
                               const float* __restrict__ weights, int n, int plane,
@@ -194,9 +194,9 @@ __device__ float term_by_term(const float* __restrict__ source,
     return sum;
 }
 
-// Computes again, term by term, the outputs of a thread that are not finite: a
-// difference of two sums is NaN where both are infinite, and one of the two reaches a
-// plane further than the output does.
+// Recomputes, term by term, those of a thread's outputs that are not finite: the
+// difference of two infinite sums is NaN, and one of the sums covers a plane more than
+// the output does.
 template <int K>
 __device__ void mend(float* __restrict__ target, const float* __restrict__ source,
                      const float* __restrict__ weights, int n, int begin, int end,
@@ -249,17 +249,17 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2)
     int* const places = reinterpret_cast<int*>(ring + 4 * T::kPlane);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `pairs` pairs of output planes each,
-    // one more block has `rest`.
+    // In a column of blocks, the first `whole` blocks have `pairs` pairs of output
+    // planes each, the others `rest`.
     const int z_block = blockIdx.z;
     const int begin =
         z_block < whole ? z_block * pairs : whole * pairs + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? pairs : rest), (n + 1) / 2);
     find_places<T, kWidth>(places, n, first_row, first_col);
-    // The barrier: the table is complete before any thread reads it. With a weight that
-    // is not finite the planes outside the volume count as well.
+    // The barrier completes the table before any thread reads it. If a weight is not
+    // finite, the zeros outside the volume count as well (0 times inf is NaN).
     bool strange = __syncthreads_or(load_weights<K>(taps, weights));
-    // From the pair before the first, which `later` needs, but not before the volume.
+    // Starts one pair early, for `later`, but not before the volume.
     int i = max(begin - 1, (T::kRadius - 1) / 2), half = 0;
     load_pair<K, kWidth>(ring, source, n, 2 * i + 1 - T::kRadius, places);
     Sums<K> sums = {};
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2)
         const int z = 2 * i + 1 - T::kRadius, slot_0 = i - T::kOdd;
         if (z < n) {
             wait_for_copies();
-            // These planes have arrived; all reads of those before are done.
+            // These planes have arrived, and all reads of the previous ones are done.
             __syncthreads();
             if (i + 1 < end + T::kOdd && z + 2 < n) {
                 load_pair<K, kWidth>(ring + (1 - half) * 2 * T::kPlane, source, n,
@@ -276,8 +276,8 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2)
             const float* const from =
                 ring + half * 2 * T::kPlane + ty * T::kPitch + tx * kOut;
             half = 1 - half;
-            // Slots ours to theirs - 1 belong to this block; when it has few pairs,
-            // only `ours` is used.
+            // Slots ours to theirs - 1 belong to this block. If both bounds apply, only
+            // `ours` is used.
             const int ours = begin - slot_0, theirs = end - slot_0;
             if (ours <= 0 && theirs >= T::kEven) {
                 add_pair<K, 0, T::kEven>(sums, from, taps);

@@ -1,16 +1,16 @@
-// What the rungs share that skip the planes outside the volume.
+// Shared by the rungs that skip the planes outside the volume.
 #pragma once
 
-// Whether a weight is NaN or infinite: its products with the zeros outside the volume
-// are NaN.
+// True if a weight is NaN or infinite: then its products with the zeros outside the
+// volume are NaN.
 __device__ bool is_strange(float weight)
 {
     return !(fabsf(weight) <= 3.402823466e38f);
 }
 
-// Adds to a thread's outputs of the planes begin to end - 1, in one row and `columns`
-// columns from col on, the products of the weights with the zeros of the planes
-// outside: NaN for weights that are not finite, else nothing.
+// Adds the products of the weights with the zeros of planes outside the volume (NaN if
+// a weight is not finite, otherwise 0) to a thread's outputs: planes begin to end - 1,
+// one row, `columns` columns from col on.
 template <int K>
 __device__ void add_outside(float* __restrict__ target,
                             const float* __restrict__ weights, int n, int begin,

@@ -1,13 +1,13 @@
-// What the rungs share that stream through planes of the volume: the tile in shared
+// Shared by the rungs that stream through planes of the volume: the tile in shared
 // memory, its addresses, the weights, and stores of rows.
 #pragma once
 #include "outside.cuh"
 
 constexpr int kQuad = 4;
 
-// What a block with K x K x K weights needs of shared memory. A block has kAcross
-// threads of kOut outputs side by side and kDown below one another. A row begins kLead
-// floats before the tile's first output.
+// The shared memory of a block with K x K x K weights. A block has kDown rows of
+// kAcross threads with kOut outputs each. A row of the tile starts kLead floats before
+// the first output.
 template <int K, int kAcross, int kDown, int kOut>
 struct PlaneTile {
     static constexpr int kEdge = K;
@@ -16,8 +16,8 @@ struct PlaneTile {
     static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
     static constexpr int kWide = kAcross * kOut + 2 * kLead;
     static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4s: the windows of two neighbouring rows lie in different
-    // banks.
+    // An odd number of float4s, so that the windows of neighbouring rows are in
+    // different banks.
     static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
     static constexpr int kPlane = kHigh * kPitch;
     static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
@@ -25,8 +25,8 @@ struct PlaneTile {
     static constexpr int kTaps = (K * K + kQuad - 1) / kQuad * kQuad;
 };
 
-// places[i]: the index within a plane of the volume of piece i of the tile, or -1 for a
-// piece outside the volume.
+// Fills places[i]: the index of the tile's piece i within a plane of the volume, or -1
+// if it is outside the volume.
 template <class T, int kWidth>
 __device__ void find_places(int* __restrict__ places, int n, int first_row,
                             int first_col)
@@ -39,8 +39,8 @@ __device__ void find_places(int* __restrict__ places, int n, int first_row,
     }
 }
 
-// taps[dy][slot][dx]: for the sums of slot s a plane, or the first plane of a step, is
-// the one with dz = K - 1 - s. Returns whether a weight is not finite.
+// Fills taps[dy][slot][dx]: a plane, or the first plane of a step, contributes to slot
+// s with dz = K - 1 - s. Returns whether a weight is not finite.
 template <class T>
 __device__ bool load_weights(float* __restrict__ taps,
                              const float* __restrict__ weights)
@@ -55,7 +55,7 @@ __device__ bool load_weights(float* __restrict__ taps,
     return found;
 }
 
-// Stores a row of a thread's outputs as far as it lies in the volume.
+// Stores the part of a thread's row of outputs that is inside the volume.
 template <int kWidth, int kOut>
 __device__ void store_row(float* __restrict__ row, int col, int n,
                           const float (&sum)[kOut])

@@ -1,5 +1,5 @@
-// Idea: blocks are numbered in one dimension; a block finds its tile by dividing.
-// From the rung before: nothing, this is the first rung: the tile of `tiled`, of any
+// Idea: a one-dimensional grid, in which a block finds its tile by division.
+// From the rung before: this is the first rung: the tile of `tiled`, of any
 // width.
 // Requires: a block of kTile^3 threads; (kTile + K - 1)^3 + K^3 floats of shared
 // memory, the latter rounded up to whole float4s; `across`^3 blocks, of which `across`

@@ -1,4 +1,4 @@
-// Idea: the grid has three dimensions; the hardware numbers the tiles.
+// Idea: a three-dimensional grid, in which the hardware numbers the tiles.
 // From the rung before: no division; nothing else changes.
 // Requires: a block of kTile^3 threads; (kTile + K - 1)^3 + K^3 floats of shared
 // memory, the latter rounded up to whole float4s; a grid of three equal sides.

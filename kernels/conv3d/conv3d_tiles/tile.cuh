@@ -1,5 +1,5 @@
-// The tile of the rung `tiled` of the ladder conv3d, of any width: kTile^3 outputs of a
-// block, a thread for each, with a halo of K / 2 floats around them in shared memory.
+// The tile of the rung `tiled` of the ladder conv3d, of any width: kTile^3 outputs per
+// block, one per thread, and a halo of K / 2 floats around them in shared memory.
 #pragma once
 
 template <int K, int kTile>
@@ -9,7 +9,7 @@ __device__ void convolve_tile(const float* __restrict__ source,
                               int tile_z)
 {
     constexpr int kThreads = kTile * kTile * kTile, kRadius = K / 2;
-    constexpr int kWide = kTile + K - 1;  // a tile and the radius on both sides
+    constexpr int kWide = kTile + K - 1;  // a tile plus the radius on both sides
     constexpr int kTaps = (K * K * K + 3) / 4 * 4;
     extern __shared__ float tile[];
     float* const taps = tile + kWide * kWide * kWide;

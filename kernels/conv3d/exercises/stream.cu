@@ -12,7 +12,7 @@ __global__ void stream(const float* __restrict__ source,
         return;
     }
     // TODO: every float of the source is loaded five times, once for each output that
-    // it reaches. Load it once.
+    // needs it. Load it once.
     for (int z = 0; z < planes; ++z) {
         float sum = 0.0f;
         for (int d = 0; d < kTaps; ++d) {

@@ -1,8 +1,8 @@
 // Exhibit. Source: the worklog on a 3D convolution.
-// Weights are read four at a time where K is a multiple of 4. The K in use are 3, 7, 9
-// and 11: the wide load is never executed, and the kernel timed as "float4" is the one
-// before. UNGUARDED drops the test: then the rows of weights, K floats apart, do not
-// begin at multiples of 16 bytes.
+// Weights are read four at a time if K is a multiple of 4. The values of K in use are
+// 3, 7, 9 and 11: the wide load never runs, and the kernel timed as "float4" is really
+// the previous one. UNGUARDED drops the test: then the rows of weights, K floats apart,
+// do not start at multiples of 16 bytes.
 extern "C" __global__ void row_of_weights(const float* __restrict__ a,
                                           const float* __restrict__ weights,
                                           float* __restrict__ out, int n, int K)

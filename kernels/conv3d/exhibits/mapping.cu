@@ -1,7 +1,7 @@
 // Exhibit. Source: the worklog on a 3D convolution.
-// The result is correct. The plane varies fastest with the thread's number: lanes read
-// the tile 400 words apart, from 8 of the 32 banks, and store a plane apart. And the
-// halo is always that of the largest weights, 6 on each side.
+// The result is correct. The plane varies fastest with the thread index: lanes read the
+// tile 400 words apart, from 8 of the 32 banks, and store one plane apart. Also, the
+// halo is always that of the largest filter, 6 on each side.
 constexpr int kTile = 8;
 constexpr int kLargestRadius = 6;
 constexpr int kWide = kTile + 2 * kLargestRadius;

@@ -1,6 +1,6 @@
-// Idea: a block adds what a piece of one input map contributes to every output map.
-// From the rung before: nothing, this is the first rung: conv1 of the course report,
-// which added with a plain +=; this adds by atomics.
+// Idea: a block adds the contribution of a piece of an input map to every output map.
+// From the rung before: this is the first rung: conv1 of the course report, but with
+// atomics instead of its plain +=.
 // Requires: blocks of kThreads threads; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"
 
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads)
               first_col = blockIdx.x % across * kSide;
     const int map = blockIdx.y;
     const size_t plane = static_cast<size_t>(n) * n;
-    if (map >= c_in) return;  // without input maps the grid still has blocks
+    if (map >= c_in) return;  // for c_in = 0, the grid still has blocks
     for (int i = threadIdx.x; i < kWide * kWide; i += kThreads) {
         const int row = first_row + i / kWide - kHalo,
                   col = first_col + i % kWide - kHalo;

@@ -1,6 +1,6 @@
-// Idea: a block takes one input map and one output map: many small blocks.
+// Idea: one block per pair of an input map and an output map: many small blocks.
 // From the rung before: conv2 of the course report: blocks instead of the loop over
-// output maps; an input that is loaded serves one output map.
+// output maps, so each loaded input serves only one output map.
 // Requires: blocks of kThreads threads; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"
 
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kThreads)
               map = blockIdx.x / (across * across), out = blockIdx.y;
     const int first_row = tile / across * kSide, first_col = tile % across * kSide;
     const size_t plane = static_cast<size_t>(n) * n;
-    if (map >= c_in) return;  // without input maps the grid still has blocks
+    if (map >= c_in) return;  // for c_in = 0, the grid still has blocks
     for (int i = threadIdx.x; i < kWide * kWide; i += kThreads) {
         const int row = first_row + i / kWide - kHalo,
                   col = first_col + i % kWide - kHalo;

@@ -1,6 +1,6 @@
-// Idea: a thread owns one output: it sums in a register and stores once.
-// From the rung before: no atomics and no clearing: the sum of pair_atomics in memory
-// is a sum in a register.
+// Idea: a thread owns one output, sums it in a register and stores it once.
+// From the rung before: no atomics and no clearing: the sum moves from memory to a
+// register.
 // Requires: blocks of kThreads threads.
 constexpr int kThreads = 128;
 

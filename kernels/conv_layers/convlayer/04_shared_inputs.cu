@@ -1,6 +1,6 @@
-// Idea: shared memory holds pieces of eight input maps, each float read nine times.
-// From the rung before: shared memory serves the nine reads of an input, and none of
-// them needs a border test.
+// Idea: stage pieces of eight input maps in shared memory; read each float nine times.
+// From the rung before: shared memory serves the nine reads of an input, none of which
+// needs a border test.
 // Requires: blocks of kThreads threads.
 constexpr int kSide = 16;
 constexpr int kThreads = 256;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
                 }
             }
         }
-        // All reads of these pieces are done before the next overwrite them.
+        // All reads of these pieces are done before the next pieces overwrite them.
         __syncthreads();
     }
     if (first_row + y < n && first_col + x < n) {

@@ -1,6 +1,6 @@
-// Idea: a thread has kOut output maps of its pixel: a shared load serves kOut products.
-// From the rung before: kOut sums in registers instead of one, the reuse of outputs
-// that the course report left out.
+// Idea: a thread computes kOut output maps at its pixel, so a load serves kOut sums.
+// From the rung before: kOut sums in registers instead of one: the reuse over output
+// maps that the course report left out.
 // Requires: blocks of kThreads threads.
 constexpr int kSide = 16;
 constexpr int kThreads = 256;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
                 }
             }
         }
-        __syncthreads();  // all reads of these are done before the next overwrite them
+        __syncthreads();  // all reads are done before the next pieces overwrite these
     }
     if (first_row + y >= n || first_col + x >= n) return;
 #pragma unroll

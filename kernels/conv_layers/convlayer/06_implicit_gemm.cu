@@ -1,6 +1,6 @@
 // Idea: a matrix product: weights (c_out x taps) by the unfolded image (taps x pixels).
 // From the rung before: the unfolded image exists only tile by tile; 8 maps x 8 pixels
-// a thread, so that weights are reused as well; a tap is a row of the matrix.
+// per thread, so that weights are reused as well; each tap is a row of the matrix.
 // Requires: blocks of kThreads threads.
 constexpr int kOuts = 64;
 constexpr int kPixels = 128;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

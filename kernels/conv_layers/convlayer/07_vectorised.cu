@@ -1,5 +1,5 @@
 // Idea: 16 bytes per access: transposed weights, pixels in two halves, wide stores.
-// From the rung before: the inner loop reads 16 floats by four loads without bank
+// From the rung before: the inner loop reads 16 floats with four loads, free of bank
 // conflicts.
 // Requires: blocks of kThreads threads; weights and output aligned to 16 bytes; kWidth
 // = 4 where n is even and the number of weights of an output map a multiple of 4,
@@ -10,7 +10,7 @@ constexpr int kDepth = 8;
 constexpr int kSums = 8;
 constexpr int kAcross = kPixels / kSums;
 constexpr int kHalf = kPixels / 2;
-// The two quads of an output map go to different banks.
+// The padding puts an output map's two quads into different banks.
 constexpr int kPitch = kOuts + 4;
 constexpr int kThreads = 128;
 static_assert(kThreads == kAcross * (kOuts / kSums),
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

@@ -1,6 +1,6 @@
-// Idea: asynchronous copies: two tiles are in flight while one is used.
-// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile;
-// zeros arrive for what lies outside.
+// Idea: copy asynchronously: two tiles are in flight while one is used.
+// From the rung before: cp.async into a ring of kStages tiles, one barrier per tile;
+// zero-fill for elements outside.
 // Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n
 // is even.
 #include "../../common/async_copy.cuh"
@@ -12,7 +12,7 @@ constexpr int kSums = 8;
 constexpr int kStages = 3;
 constexpr int kAcross = kPixels / kSums;
 constexpr int kHalf = kPixels / 2;
-// A warp's store, four taps of eight output maps, fills 32 banks.
+// A warp's store, four taps of eight output maps, covers all 32 banks.
 constexpr int kPitch = kOuts + 8;
 constexpr int kThreads = 128;
 static_assert(kThreads == kAcross * (kOuts / kSums),
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     for (int tile = 0; tile < tiles; ++tile) {
         wait_for_groups<kStages - 2>();
-        // This tile has arrived; all reads of the one replaced next are done.
+        // This tile has arrived, and all reads of the one replaced next are done.
         __syncthreads();
         if (tile + kStages - 1 < tiles) fetch(tile + kStages - 1);
         close_group();

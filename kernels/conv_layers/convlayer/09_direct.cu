@@ -1,5 +1,5 @@
 // Idea: no matrix: a thread reads a window once per map and uses it for all taps.
-// From the rung before: kOuts maps x kHigh x kWide pixels a thread; an input lies in
+// From the rung before: kOuts maps x kHigh x kWide pixels per thread; each input is in
 // shared memory once instead of nine times.
 // Requires: blocks of kOutGroups * kDown * kAcross threads, kStages stages of shared
 // memory; output aligned to 16 bytes. kWhole: every part has maps_of_part input maps, a
@@ -20,13 +20,13 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
     const T* const ring = reinterpret_cast<const T*>(memory);
     const unsigned ring_at = static_cast<unsigned>(__cvta_generic_to_shared(memory));
 
-    // Neighbouring lanes compute the same pixels of two groups of maps: they share
+    // Neighbouring lanes compute the same pixels for two groups of maps, so they share
     // every read of the window.
     const int thread = threadIdx.x,
               group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
     const int x = thread / 2 % kAcross, y = thread / 2 / kAcross % kDown;
     const Place place = place_of_block<C>(n, c_in, maps_of_part);
-    // Copies move bits, whatever their type.
+    // Copies move bits, regardless of type.
     Fetch<C, kWhole> fetch(reinterpret_cast<const float*>(input),
                            reinterpret_cast<const float*>(weights), n, c_in, c_out,
                            place);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
     }
     for (int i = 0, here = 0, next = kStages - 1; i < stages; ++i) {
         wait_for_groups<kStages - 2>();
-        // This stage has arrived; all reads of the one replaced next are done.
+        // This stage has arrived, and all reads of the one replaced next are done.
         __syncthreads();
         if (i + kStages - 1 < stages)
             fetch.stage(ring_at + next * (kFloat * C::kStage));

@@ -1,8 +1,8 @@
 // Idea: Winograd's F(2, 3) along rows: two outputs of three taps from four products.
-// From the rung before: four products instead of six: sums of products of differences;
-// at the very end four sums give two outputs.
+// From the rung before: four products instead of six, of transformed inputs and
+// weights; at the very end, four sums give two outputs.
 // Requires: as direct, with k = 3, and shared memory for the transformed weights of a
-// stage behind the ring.
+// stage after the ring.
 #include "tiles.cuh"
 
 constexpr int kTap = 3;  // taps of a row
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
     // [map and row][product][output map].
     float* const factors = reinterpret_cast<float*>(memory) + kStages * C::kStage;
 
-    // Neighbouring lanes compute the same pixels of two groups of maps: they share
+    // Neighbouring lanes compute the same pixels for two groups of maps, so they share
     // every read of the window.
     const int thread = threadIdx.x,
               group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
     }
     for (int i = 0, here = 0, next = kStages - 1; i < stages; ++i) {
         wait_for_groups<kStages - 2>();
-        // This stage has arrived; all reads of the one replaced next are done.
+        // This stage has arrived, and all reads of the one replaced next are done.
         __syncthreads();
         if (i + kStages - 1 < stages)
             fetch.stage(ring_at + next * (kFloat * C::kStage));

@@ -1,16 +1,16 @@
 // Idea: Winograd's F(2 x 2, 3 x 3): four outputs from 16 products.
 // From the rung before: 16 products instead of 36: the columns are transformed as well;
 // a transformed window serves all output maps of its block.
-// Requires: blocks of 32 * kWarps threads; shared memory of two stages and weights, or
-// of all sums; kWidth = 4 only where 4 divides c_in and weights are aligned to 16
-// bytes; kPairs only where n is even and output aligned to 8 bytes.
+// Requires: blocks of 32 * kWarps threads; shared memory for two stages and weights, or
+// for all sums; kWidth = 4 only if 4 divides c_in and weights are aligned to 16 bytes;
+// kPairs only if n is even and output is aligned to 8 bytes.
 #include "../../common/async_copy.cuh"
 #include "../../common/warp.cuh"
 #include "add_parts.cuh"
 #include "windows.cuh"
 
-// kSpread: the transforms for the next stage come between the products of this one;
-// otherwise before them.
+// kSpread: interleave the transforms for the next stage with the products of this one;
+// otherwise they come before the products.
 template <int kOuts, int kTiles, int kQuadsOut, int kQuadsTile, int kWarps, int kBlocks,
           bool kSpread, int kWidth, bool kPairs>
 __global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
     using S = Shape<kOuts, kTiles, kQuadsOut, kQuadsTile, kWarps>;
     extern __shared__ float4 memory[];
     float* const stages_at = reinterpret_cast<float*>(memory);  // two stages
-    // Weights of two stages, not transformed.
+    // Untransformed weights of two stages.
     float* const raw_at = stages_at + 2 * S::kStage;
 
     const int thread = threadIdx.x, warp = thread / kWarp, lane = thread % kWarp;
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
               stages = (maps + kDepth - 1) / kDepth;
     const size_t plane = static_cast<size_t>(n) * n;
 
-    // The windows of this thread belong to one tile. Of their 4 x 4 inputs, on_map has
-    // a bit for each that lies on the map.
+    // The windows of this thread belong to one tile. on_map has a bit for each of its
+    // 4 x 4 inputs, set if the input is on the map.
     const int lane_of_tile = thread % kTiles, map = thread / kTiles,
               tile = first_tile + lane_of_tile;
     const int row = tile / across * kTile, col = tile % across * kTile;
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
         }
     };
 
-    // The weights of an output map in a stage are neighbours: kUnits threads copy them,
-    // for kCopied output maps at once.
+    // A stage's weights of an output map are contiguous: kUnits threads copy them, for
+    // kCopied output maps at once.
     constexpr int kUnits = S::kRow / kWidth, kCopied = S::kThreads / kUnits;
     const int unit = thread % kUnits, copied = thread / kUnits;
     const int outs_left = copied < kCopied ? min(kOuts, c_out - first_out) - copied : 0;
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
         transform(0);
         load_windows(1);
         wait_for_copies();
-        // The first stage and the second's weights are complete before any read.
+        // Stage 0 and the weights of stage 1 are complete before any are read.
         __syncthreads();
     }
 #pragma unroll 1

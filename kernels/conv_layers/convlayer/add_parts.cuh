@@ -1,9 +1,9 @@
-// The second pass where the input maps are split over blocks.
+// The second pass if the input maps are split over blocks.
 #pragma once
 
 constexpr int kAddThreads = 128;
 
-// output[i] = parts[0][i] + parts[1][i] + ..., kWidth neighbouring elements a thread.
+// output[i] = parts[0][i] + parts[1][i] + ..., for kWidth elements per thread.
 template <int kWidth>
 __global__ void __launch_bounds__(kAddThreads)
     convlayer_add_parts(const float* __restrict__ parts, float* __restrict__ output,

@@ -1,5 +1,5 @@
-// The launch before rungs that add to the outputs by atomics: each output starts at
-// zero.
+// Zeroes the outputs, in a separate launch before rungs that add to them by atomics.
+// Blocks of one launch cannot wait for each other.
 #pragma once
 
 template <typename T, int kThreads>

@@ -1,18 +1,18 @@
-// What direct, split_k and winograd share: how a layer is cut, and how its inputs and
-// weights get into shared memory.
+// Shared by direct, split_k and winograd: the tiling of a layer, and the copies of its
+// inputs and weights to shared memory.
 #pragma once
 #include "../../common/async_copy.cuh"
 
-// Input maps of a stage: the taps of an output map are a multiple of 4.
+// Input maps per stage, so that an output map's taps per stage are a multiple of 4.
 constexpr int kMaps = 4;
 constexpr int kStages = 3;  // two stages are in flight while one is used
 // 16 threads copy four taps of four output maps.
 constexpr int kTapLanes = 4, kOutLanes = 4;
 constexpr unsigned kFloat = sizeof(float);
 
-// If wanted, starts to copy one float, or a zero, to an address of shared memory. The
-// condition is a predicate of the instruction, because a branch costs more. Before
-// sm_80 a store stands in.
+// If wanted, starts to copy one float, or a zero, to an address in shared memory. The
+// condition predicates the instruction, because a branch costs more. Before sm_80, a
+// store replaces the copy.
 __device__ void copy_or_clear(unsigned to, const float* from, bool inside,
                               bool wanted = true)
 {
@@ -31,8 +31,8 @@ __device__ void copy_or_clear(unsigned to, const float* from, bool inside,
 #endif
 }
 
-// How a layer is cut: what a thread computes, and how many threads of a block lie side
-// by side and below one another.
+// The tiling of a layer: the outputs of a thread, and the number of threads across and
+// down a block's tile.
 template <int kSize_, int kOuts, int kHigh, int kWide_, int kOutGroups, int kDown,
           int kAcross, int kPitch_>
 struct Cut {
@@ -41,8 +41,8 @@ struct Cut {
     static constexpr int kTileRows = kHigh * kDown, kTileCols = kWide * kAcross;
     static constexpr int kTaps = kSize * kSize;
     static constexpr int kTileOuts = kOuts * kOutGroups;
-    // A thread reads its window by quads. Where its pixels are no whole quads, each
-    // thread has a stretch of the row for itself.
+    // A thread reads its window in quads. If its pixels are not whole quads, each
+    // thread gets a private copy of its stretch of the row.
     static constexpr bool kPrivate = kWide % 4 != 0;
     static constexpr int kWindow = kWide + kSize - 1;
     static constexpr int kStretch = (kWindow + 3) / 4 * 4;
@@ -51,7 +51,7 @@ struct Cut {
         kPrivate ? kWindow * kAcross : kWide * kAcross + kSize - 1;
     static constexpr int kPlane = kRows * kPitch;
     static constexpr int kSlots = (kRows * kCols + kThreads - 1) / kThreads;
-    // A warp's store, four taps of eight output maps, fills 32 banks.
+    // A warp's store, four taps of eight output maps, covers all 32 banks.
     static constexpr int kWeightPitch = (kTileOuts + 31) / 32 * 32 + 8;
     static constexpr int kStageWeights = kMaps * kTaps * kWeightPitch;
     static constexpr int kStage = kStageWeights + kMaps * kPlane;
@@ -63,13 +63,13 @@ struct Cut {
                   "16 threads transpose weights, 2 share inputs");
 };
 
-// Where a block works: its first row and column, its first output map, and the input
-// maps that it adds up.
+// The position of a block: its first row and column, its first output map, and the
+// input maps that it sums over.
 struct Place {
     int row, col, out, map, maps;
 };
 
-// What a thread copies of every stage.
+// A thread's copies for each stage.
 template <class C, bool kWhole>
 struct Fetch {
     static constexpr int kTurnAtOnce = C::kThreads / (kTapLanes * kOutLanes),
@@ -79,7 +79,7 @@ struct Fetch {
     static_assert(kTurns % kTurners == 0,
                   "each turner has the same number of quads of output maps");
 
-    // Float of an input map, byte of a stage.
+    // Offsets: from, in floats of an input map; to, in bytes of a stage.
     unsigned slot_from[C::kSlots], slot_to[C::kSlots];
     bool slot_inside[C::kSlots];
     unsigned turned_to;
@@ -123,7 +123,7 @@ struct Fetch {
     }
 
     // Starts the copies of the next stage: kMaps input maps and their weights,
-    // transposed so that neighbouring output maps lie together.
+    // transposed so that neighbouring output maps are adjacent.
     __device__ void stage(unsigned stage_at)
     {
         const int thread = threadIdx.x, tap_lane = thread % kTapLanes;
@@ -157,7 +157,7 @@ struct Fetch {
     }
 };
 
-// Where this block works, in a grid of pixels x output maps x parts of the input maps.
+// The position of this block in a grid of pixels x output maps x parts of input maps.
 template <class C>
 __device__ Place place_of_block(int n, int c_in, int maps_of_part)
 {
@@ -169,7 +169,7 @@ __device__ Place place_of_block(int n, int c_in, int maps_of_part)
             min(maps_of_part, c_in - map)};
 }
 
-// The vectors of an element's type, which is 32 bits wide.
+// The vector types of a 32-bit element type.
 template <typename T>
 struct Vector {
     using Pair = float2;
@@ -181,7 +181,7 @@ struct Vector<int> {
     using Quad = int4;
 };
 
-// A window of a row: kCount elements from an address that a quad may be read from.
+// Reads kCount elements of a row from an address that is aligned to a quad.
 template <int kCount, typename T>
 __device__ void read_row(T* to, const T* from)
 {
@@ -201,7 +201,7 @@ __device__ void read_row(T* to, const T* from)
     }
 }
 
-// Stores one row of outputs as far as it lies on the map.
+// Stores the part of a row of outputs that is on the map.
 template <int kWide, bool kQuads, typename T>
 __device__ void write_row(T* to, const T* sum, int col, int n)
 {

@@ -1,17 +1,17 @@
-// The parts of winograd_2d: the layout of a block's sums, and the transforms of
+// Components of winograd_2d: the layout of a block's sums, and the transforms of
 // windows, weights and sums.
 #pragma once
 #include "../../common/warp.cuh"
 
-constexpr int kTap = 3;  // taps of a row and of a column
+constexpr int kTap = 3;  // taps per row and per column
 constexpr int kTaps = kTap * kTap;
-constexpr int kTile = 2;  // outputs of a tile along rows and along columns
+constexpr int kTile = 2;  // outputs of a tile in either direction
 constexpr int kSide = 4;  // inputs of its window, and products, in either direction
 constexpr int kProducts = kSide * kSide;
-constexpr int kDepth = 8;  // input maps of a stage
+constexpr int kDepth = 8;  // input maps per stage
 
 // A block has kOuts output maps x kTiles tiles x kProducts products. A warp has
-// kProducts / kWarps of the products, and of each of these a thread has kQuadsOut x
+// kProducts / kWarps of the products, and for each of these a thread has kQuadsOut x
 // kQuadsTile squares of 4 x 4 sums.
 template <int kOuts_, int kTiles_, int kQuadsOut, int kQuadsTile, int kWarps>
 struct Shape {
@@ -23,15 +23,15 @@ struct Shape {
                   "every sum has one thread");
     // A stage: the factors of the weights, [product][input map][output map], and of the
     // windows, [product][input map][tile]. A warp's store, eight input maps of four
-    // output maps, fills 32 banks.
+    // output maps, covers all 32 banks.
     static constexpr int kPitch = kOuts + 4;
     static constexpr int kWeights = kProducts * kDepth * kPitch,
                          kStage = kWeights + kProducts * kDepth * kTiles;
-    // The weights before the transform, [output map][input map][tap]: lanes nine floats
-    // apart read different banks.
+    // The untransformed weights, [output map][input map][tap]: lanes nine floats apart
+    // read different banks.
     static constexpr int kRow = kDepth * kTaps, kRaw = kOuts * kRow;
-    // Windows and sets of weights that a thread transforms in every stage; if one
-    // thread has no window, its whole warp has none.
+    // Windows and sets of weights that a thread transforms per stage; either all
+    // threads of a warp have windows or none has.
     static constexpr int kLoaders =
         kThreads < kDepth * kTiles ? kThreads : kDepth * kTiles;
     static constexpr int kWindows = kDepth * kTiles / kLoaders,
@@ -41,18 +41,18 @@ struct Shape {
                   "one tile for a thread");
     static_assert(kSets * kThreads == kDepth * kOuts,
                   "all threads have as many weights");
-    // Of the sums at the end, [product][output map][tile].
+    // The pitch of the final sums, [product][output map][tile].
     static constexpr int kSumPitch = kTiles + 4;
 };
 
-// Four inputs become factors of four products.
+// Transforms four inputs into one factor of each of four products.
 __device__ void transform_inputs(float& a, float& b, float& c, float& d)
 {
     const float first = a - c, second = b + c, third = c - b, fourth = b - d;
     a = first, b = second, c = third, d = fourth;
 }
 
-// Three taps become the other factors of the four products.
+// Transforms three taps into the other factors of the four products.
 __device__ void transform_taps(float* to, float a, float b, float c)
 {
     const float outer = 0.5f * (a + c), inner = 0.5f * b;
@@ -103,7 +103,7 @@ __device__ void store_factors(float* to, const float* g)
     }
 }
 
-// kCount quads, kStride floats apart.
+// Reads kCount quads, kStride floats apart.
 template <int kCount, int kStride>
 __device__ void read_quads(float* to, const float* from)
 {
@@ -114,7 +114,7 @@ __device__ void read_quads(float* to, const float* from)
     }
 }
 
-// The sixteen sums of a tile become its 2 x 2 outputs.
+// Transforms the sixteen sums of a tile into its 2 x 2 outputs.
 template <class S>
 __device__ void read_tile(float (&outputs)[kTile][kTile], const float* sums)
 {

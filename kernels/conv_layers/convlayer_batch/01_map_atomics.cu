@@ -1,6 +1,6 @@
 // Idea: conv1 of the course report, corrected, for several images at once.
-// From the rung before: nothing, this is the first rung; the kernel is that of the
-// ladder for one image, with the images along the grid's third axis.
+// From the rung before: this is the first rung; the kernel is that of the ladder for
+// one image, with the images along the grid's third axis.
 // Requires: blocks of kThreads threads; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"
 
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
               first_col = blockIdx.x % across * kSide;
     const int map = blockIdx.y;
     const size_t plane = static_cast<size_t>(n) * n, image = blockIdx.z;
-    if (map >= c_in) return;  // without input maps the grid still has blocks
+    if (map >= c_in) return;  // for c_in = 0, the grid still has blocks
     const float* const from = input + (image * c_in + map) * plane;
     for (int i = threadIdx.x; i < kWide * kWide; i += kThreads) {
         const int row = first_row + i / kWide - kHalo,

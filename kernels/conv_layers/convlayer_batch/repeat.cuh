@@ -1,10 +1,10 @@
-// The launch before rungs whose kernel knows parts of the input maps, but no batch: the
-// maps of all images are one long list, an image is a part, and each part needs the
-// same weights.
+// Repeats the weights for rungs whose kernel splits the input maps into parts but has
+// no batch: the maps of all images are one long list, each part is an image, and each
+// part needs the same weights.
 #pragma once
 
-// repeated[out][image][map and tap] = weights[out][map and tap]; ``row`` is the number
-// of weights of an output map.
+// repeated[out][image][map and tap] = weights[out][map and tap]; `row` is the number of
+// weights per output map.
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads)
     convlayer_repeat(const float* __restrict__ weights, float* __restrict__ repeated,

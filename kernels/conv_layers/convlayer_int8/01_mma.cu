@@ -1,8 +1,8 @@
-// Idea: integers as 8-bit digits, whose products tensor cores add up exactly.
-// From the rung before: nothing, this is the first rung: 64 output maps and 8 x 8
-// pixels a block, 32 input maps a step, as the ladder convlayer_tensor has it. A step
-// whose numbers all lie in -128 to 127 takes one product; another takes ten, of the
-// four digits that make 32 bits: what overflows 32 bits is lost in int32 as well.
+// Idea: split integers into 8-bit digits, whose products tensor cores add up exactly.
+// From the rung before: this is the first rung: 64 output maps and 8 x 8 pixels per
+// block, 32 input maps per step, as in the ladder convlayer_tensor. A step whose values
+// are all in -128 to 127 takes one product; any other takes ten, of the four digits of
+// 32 bits: the other six change only bits above the lowest 32, which int32 drops too.
 // Requires: sm_80; a block of kThreads threads; a grid of tiles of pixels and of groups
 // of output maps; dynamic shared memory for a Step.
 #include "../../common/warp.cuh"
@@ -10,7 +10,7 @@
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kOuts = 16 * kWarps;
-constexpr int kDepth = 32;  // input maps of a step
+constexpr int kDepth = 32;  // input maps per step
 constexpr int kTaps = 9;
 constexpr int kDigits = 4;
 constexpr int kSide = 8;
@@ -19,8 +19,8 @@ constexpr int kPixels = kHalo * kHalo;
 constexpr int kWeightPitch = kDepth * kTaps + 4;
 constexpr int kPixelPitch = kDepth / 4 + 4;
 
-// d += A B of bytes, signed or not: A is 16 x 32, B 32 x 8. A register has bytes of
-// four columns of A or four rows of B, in the places of the pairs of halves of mma_f16.
+// d += A B of bytes, signed or unsigned: A is 16 x 32, B is 32 x 8. A register has
+// bytes of four columns of A or four rows of B, where mma_f16 has a pair of halves.
 __device__ __forceinline__ void mma_s8(int (&d)[4], const unsigned (&a)[4], unsigned b0,
                                        unsigned b1)
 {
@@ -42,11 +42,11 @@ __device__ __forceinline__ void mma_u8(int (&d)[4], const unsigned (&a)[4], unsi
 
 struct Step {
     int taps[kOuts * kWeightPitch];
-    // A digit of four input maps in each word.
+    // Each word has one digit of four input maps.
     unsigned pixels[kDigits][kPixels * kPixelPitch];
 };
 
-// Digit number `digit` of four numbers, the first in the lowest byte.
+// Digit `digit` of four values, the first value's in the lowest byte.
 __device__ __forceinline__ unsigned digits_of(const int (&values)[4], int digit)
 {
     const unsigned low = __byte_perm(values[0], values[1], digit | (digit + 4) << 4);
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(kThreads)
     const int first_out = blockIdx.y * kOuts;
     const int row = threadIdx.x / kWarp * 16 + group;
     const size_t map = static_cast<size_t>(n) * n;
-    // Of products whose digits' places add up to the same: 1, 2^8, 2^16, 2^24.
+    // One sum per weight of the product of two digits: 1, 2^8, 2^16, 2^24.
     int sum[kDigits][kSide][4] = {};
     for (int c = 0; c < c_in; c += kDepth) {
         bool small = true;
-        __syncthreads();  // all reads of the maps before are done
+        __syncthreads();  // all reads of the previous maps are done
         for (int i = threadIdx.x; i < kOuts * kDepth * kTaps; i += kThreads) {
             const int out = i / (kDepth * kTaps);
             const int at = i % (kDepth * kTaps);

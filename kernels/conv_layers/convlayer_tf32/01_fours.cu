@@ -1,19 +1,19 @@
-// Idea: sixteen bytes are four floats, rounded to TF32, in place of eight halves.
-// From the rung before: nothing, this is the first rung: halves of the ladder
-// convlayer_tensor with one product. The first launch rounds floats; a step has 8
-// input maps, not 16, so there are twice as many steps of the same bytes.
-// Requires: sm_90a; for the first launch kBlock threads a block, tap_blocks blocks for
-// the weights, a warp for each step and 8 output maps, and as many more as the pixels,
-// steps and images need, kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the others what halves requires, for twice
-// as many input maps of half the bytes.
+// Idea: pieces of 16 bytes hold four floats, rounded to TF32, instead of eight halves.
+// From the rung before: this is the first rung: halves of the ladder convlayer_tensor
+// with one product. The first launch rounds floats; a step has 8 input maps, not 16, so
+// there are twice as many steps of the same number of bytes.
+// Requires: sm_90a. First launch: blocks of kBlock threads; tap_blocks blocks for the
+// weights, one warp per step and 8 output maps, then blocks for all pixels, steps and
+// images; kWidth = 4 where c_in is a multiple of 4 and weights are aligned to 16 bytes,
+// kWidth = 1 otherwise. Other launches: as halves, for twice as many input maps of half
+// the bytes.
 #include "../../common/hopper/wgmma.cuh"
-// The launches after the first move pieces of 16 bytes; their products alone know what
-// lies in them.
+// The later launches move pieces of 16 bytes; only their products depend on the type of
+// the elements.
 #define wgmma_f16 wgmma_tf32
 #include "../convlayer_tensor/03_halves.cu"
 
-constexpr int kStepMaps = 8;  // input maps of a step: two fours
+constexpr int kStepMaps = 8;  // input maps per step: two fours
 
 __device__ __forceinline__ unsigned to_tf32(float value)
 {
@@ -22,14 +22,14 @@ __device__ __forceinline__ unsigned to_tf32(float value)
     return rounded;
 }
 
-// A warp makes the fours of 8 output maps and of a step.
+// One warp makes the fours of the weights of 8 output maps for one step.
 template <int kBlock, int kWidth>
 __device__ __forceinline__ void taps_to_fours(const float* __restrict__ weights,
                                               Taps<1>* __restrict__ taps, int c_in,
                                               int c_out, int unit)
 {
-    constexpr int kRow = kStepMaps * kTaps;  // weights of an output map and of a step
-    // The weights of 8 output maps and of 4 input maps fill all banks.
+    constexpr int kRow = kStepMaps * kTaps;  // weights per output map and step
+    // Weights of 8 output maps x 4 input maps cover all banks.
     constexpr int kPitch = kRow + 4;
     constexpr int kOctets = kOuts / kOutsAtOnce;
     __shared__ __align__(16) float shared[kBlock / kWarp][kOutsAtOnce * kPitch];
@@ -48,7 +48,7 @@ __device__ __forceinline__ void taps_to_fours(const float* __restrict__ weights,
     }
     wait_for_copies();
     __syncwarp();  // the warp's weights have arrived
-    // Of a tap, a lane has one output map and two input maps, lane % 4 and 4 more.
+    // For each tap, a lane has one output map and input maps lane % 4 and lane % 4 + 4.
     Taps<1>& to = taps[octet / kOctets * steps + step];
 #pragma unroll
     for (int four = 0; four < kEights; ++four) {
@@ -61,8 +61,8 @@ __device__ __forceinline__ void taps_to_fours(const float* __restrict__ weights,
     }
 }
 
-// Fours of pixels, by image and four input maps, a plane for each; and of weights, as
-// the ring has them.
+// Makes fours of pixels, one plane per image and four input maps, and fours of weights
+// in the order of the ring.
 template <int kBlock, int kWidth>
 __global__ void __launch_bounds__(kBlock)
     convlayer_to_fours(const float* __restrict__ input,

@@ -1,6 +1,6 @@
 // A convolution layer with 3 x 3 weights as a matrix product: row k of the unfolded
-// image is one tap of one input map, column p one pixel. A thread computes one output
-// of it.
+// image is one tap of one input map, column p is one pixel. Each thread computes one
+// output.
 __global__ void layer(const float* __restrict__ input,
                       const float* __restrict__ weights, float* __restrict__ output,
                       int n, int c_in, int c_out)

@@ -1,6 +1,6 @@
 // Idea: conv1 in the layouts of the course report; thread 0 loads the weights.
-// From the rung before: nothing, this is the first rung. A block takes a chunk of an
-// input map; the report's indices are corrected, and it adds by atomics.
+// From the rung before: this is the first rung. A block takes a chunk of an input map;
+// the report's indices are corrected, and its += is an atomic.
 // Requires: blocks of kSide^2 threads, at least a warp; kSide divides n; shared memory
 // for the weights of one input map; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"

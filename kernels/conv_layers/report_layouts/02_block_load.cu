@@ -1,6 +1,6 @@
-// Idea: every thread of the block loads weights.
-// From the rung before: the loop of thread 0 over the weights is shared out, one weight
-// a thread and round; nothing else.
+// Idea: let every thread of the block load weights.
+// From the rung before: only that all threads share thread 0's loop over the weights,
+// one weight per thread and round.
 // Requires: blocks of kSide^2 threads, at least a warp; kSide divides n; shared memory
 // for the weights of one input map; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"

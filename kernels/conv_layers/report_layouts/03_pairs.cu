@@ -1,4 +1,4 @@
-// Idea: conv2 in the layouts of the course report: a block for each pair of maps.
+// Idea: conv2 in the layouts of the course report: one block per pair of maps.
 // From the rung before: blocks instead of the loop over output maps; thread 0 loads the
 // nine weights. Neighbouring blocks read neighbouring weights.
 // Requires: blocks of kSide^2 threads, at least a warp; kSide divides n; outputs that

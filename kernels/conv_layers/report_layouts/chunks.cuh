@@ -2,7 +2,7 @@
 // after the other, each row by row; weights are [input map][output map][row][column].
 #pragma once
 
-// One element of a map that is stored in chunks of kSide x kSide; zero outside.
+// An element of a map that is stored in chunks of kSide x kSide; zero outside.
 template <int kSide, typename T>
 __device__ T element(const T* __restrict__ map, int row, int col, int n)
 {
@@ -11,7 +11,7 @@ __device__ T element(const T* __restrict__ map, int row, int col, int n)
     return map[chunk * (kSide * kSide) + row % kSide * kSide + col % kSide];
 }
 
-// Loads a chunk and its halo to shared memory: all threads of the block.
+// Loads a chunk and its halo to shared memory. All threads of the block must call it.
 template <int kSide, int kSize, int kThreads, typename T>
 __device__ void load_piece(T (&piece)[kSide + kSize - 1][kSide + kSize - 1],
                            const T* __restrict__ map, int chunk, int n)

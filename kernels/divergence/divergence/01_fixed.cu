@@ -1,4 +1,4 @@
-// Idea: every lane takes all kMaxSteps steps; a flag says which of them count.
+// Idea: every lane takes all kMaxSteps steps; a flag tells which of them count.
 // From the rung before: the first rung.
 // Requires: nothing.
 #include "escape.cuh"

@@ -1,5 +1,5 @@
-// Idea: a lane leaves the loop with its point; the warp leaves with its last lane.
-// From the rung before: the data ends the loop, not kMaxSteps.
+// Idea: a lane leaves the loop when its point is done, a warp when all its lanes are.
+// From the rung before: the data end the loop, not kMaxSteps.
 // Requires: nothing.
 #include "escape.cuh"
 

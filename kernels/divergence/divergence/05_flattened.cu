@@ -1,5 +1,5 @@
 // Idea: one loop instead of two: a lane that is done takes its next point.
-// From the rung before: no lane should wait for the others between two of its points.
+// From the rung before: a lane should no longer wait for others between its points.
 // Requires: nothing.
 #include "escape.cuh"
 

@@ -1,6 +1,6 @@
 // Idea: lanes reconverge every kBatch steps, and take new points only then.
-// From the rung before: all lanes leave the inner loop at its end only, so a lane that
-// is done no longer waits there.
+// From the rung before: all lanes leave the inner loop only at the end of a batch, so
+// lanes that are done take their next points together.
 // Requires: nothing.
 #include "escape.cuh"
 

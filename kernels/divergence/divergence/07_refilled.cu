@@ -1,4 +1,4 @@
-// Idea: the warp owns the points and gives new ones to lanes that are done.
+// Idea: the warp owns the points, and assigns new ones to lanes that are done.
 // From the rung before: a lane with quick points takes more of them; within a batch no
 // lane leaves or branches, and the lanes vote after it.
 // Requires: a block of kThreads threads.
@@ -6,7 +6,7 @@
 
 constexpr int kThreads = 256;
 constexpr int kLanes = 32;
-constexpr int kPoints = 16;  // of a warp, per lane
+constexpr int kPoints = 16;  // per lane of a warp
 constexpr int kBatch = 8;
 constexpr unsigned kAllLanes = 0xffffffffu;
 static_assert(
@@ -41,7 +41,7 @@ __global__ void escape_refilled(
         }
         int stayed = kBatch;
 #pragma unroll
-        // Backwards, so that the first step outside decides.
+        // Goes backwards, so that the first step outside decides.
         for (int k = kBatch - 1; k >= 0; --k) {
             stayed = inside[k] ? stayed : k;
         }
@@ -52,7 +52,7 @@ __global__ void escape_refilled(
             if (mine < share) {
                 counts[first + mine] = count;
             }
-            // Skip the points that lower lanes take.
+            // Skips the points that lower lanes take.
             mine = next + __popc(finished & ((1u << lane) - 1));
             if (mine < share) {
                 c = {re[first + mine], im[first + mine]};

@@ -1,12 +1,12 @@
-// Idea: a batch ends with one test; a point that is outside then takes it once again.
-// From the rung before: no test in the steps of a batch, but one in each of those that
-// are taken again, for which the rest of the warp waits.
+// Idea: test once per batch; if a point is outside then, replay the batch step by step.
+// From the rung before: no test in the steps of a batch, but one in each replayed step,
+// while the rest of the warp waits.
 // Requires: a block of kThreads threads.
 #include "batch.cuh"
 
 constexpr int kThreads = 256;
 constexpr int kLanes = 32;
-constexpr int kPoints = 16;  // of a warp, per lane
+constexpr int kPoints = 16;  // per lane of a warp
 constexpr int kBatch = 8;
 constexpr unsigned kAllLanes = 0xffffffffu;
 static_assert(

@@ -1,20 +1,20 @@
-// Idea: what a stage leaves waits until a whole warp of points can take the next one.
-// From the rung before: stages of a few, some and many steps, and stacks between them;
-// points that take a batch once again do so together too, so hardly a lane waits.
+// Idea: collect the points that pass a stage until a full warp can take the next one.
+// From the rung before: stages of a few, some and many steps, with stacks between them;
+// points that replay a batch do so together too, so hardly any lane idles.
 // Requires: a block of kThreads threads.
 #include "stacks.cuh"
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 6;  // on an SM
+constexpr int kBlocks = 6;  // per SM
 constexpr int kFew = 8;     // steps of the first stage, each with a test
 constexpr int kBatch = 31;  // steps between tests in the others
-// Batches of the second and the third stage.
+// Batches in the second and in the third stage.
 __device__ constexpr int kStages[] = {1, 7};
 constexpr int kLast = sizeof(kStages) / sizeof(int);
 static_assert(kFew + 8 * kBatch == kMaxSteps, "whoever passes the last stage is done");
 
-// Take the batches of a stage. Returns whether the point is inside at the end; if not,
-// the item is as it was before the batch in which it went outside.
+// Takes the batches of a stage. Returns whether the point is inside at the end; if not,
+// the item keeps its state from before the batch in which it went outside.
 __device__ __forceinline__ bool pass(Item& item, int batches)
 {
     Point z = item.z;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) escape_compacted(
         const bool drain = !groups.left();
         Item item;
         bool busy = false;
-        // The last stage first, so that no stack overflows.
+        // The last stage comes first, so that no stack overflows.
 #pragma unroll
         for (int s = kLast - 1; s >= 0; --s) {
             if (!busy && (depth[s] >= kLanes || drain && depth[s] > 0)) {

@@ -1,22 +1,22 @@
-// Idea: a point that is back where it was a batch before goes round for ever.
-// From the rung before: shorter batches, and a comparison of z with z a batch before at
-// the end of each stage; points in a cycle need no more steps.
+// Idea: a point that is back where it was one batch earlier is in a cycle forever.
+// From the rung before: shorter batches, and a comparison of z with its value one batch
+// earlier at the end of each stage; points in a cycle need no more steps.
 // Requires: a block of kThreads threads.
 #include "stacks.cuh"
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 6;  // on an SM
+constexpr int kBlocks = 6;  // per SM
 constexpr int kFew = 8;     // steps of the first stage, each with a test
 // Steps between tests in the others: a multiple of the lengths of most cycles.
 constexpr int kBatch = 12;
-// Batches of these stages. The steps that they leave are taken one by one.
+// Batches in these stages. The remaining steps are taken one by one.
 __device__ constexpr int kStages[] = {6, 14};
 constexpr int kLast = sizeof(kStages) / sizeof(int);
 
 enum class Fate { kStays, kCycles, kLeaves };
 
-// Take the batches of a stage. If the point leaves, the item is as it was before the
-// batch in which it did.
+// Takes the batches of a stage. If the point goes outside, the item keeps its state
+// from before that batch.
 __device__ __forceinline__ Fate pass(Item& item, int batches)
 {
     Point z = item.z, before = z;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) escape_cycle_check(
         const bool drain = !groups.left();
         Item item;
         bool busy = false;
-        // The last stage first, so that no stack overflows.
+        // The last stage comes first, so that no stack overflows.
 #pragma unroll
         for (int s = kLast - 1; s >= 0; --s) {
             if (!busy && (depth[s] >= kLanes || drain && depth[s] > 0)) {

@@ -1,4 +1,4 @@
-// Steps without a test: a point that has gone outside is found by one test, later.
+// Steps without a test: one later test finds points that have gone outside.
 #pragma once
 #include "escape.cuh"
 
@@ -17,15 +17,15 @@ __device__ __forceinline__ float squared(Point z)
     return __fadd_rn(__fmul_rn(z.re, z.re), __fmul_rn(z.im, z.im));
 }
 
-// Whether z is within distance 2 of the origin. NaN is outside.
+// True if z is within distance 2 of the origin. NaN is outside.
 __device__ __forceinline__ bool inside(Point z)
 {
     return squared(z) <= 4.0f;
 }
 
-// Whether a point c stays outside once it is outside, so that a test after many steps
-// finds it. With |c| <= 1.975, |z| >= 2 grows to 2.025 or more, and no rounding takes
-// it back below 2. Nearer to the circle of radius 2 rounding might: then false.
+// True if z stays outside once it is outside, so that a test after many steps finds it.
+// With |c| <= 1.975, |z| >= 2 grows to 2.025 or more, and no rounding takes it back
+// below 2. With c nearer to the circle of radius 2, rounding might: then false.
 __device__ __forceinline__ bool stays_outside(Point c)
 {
     return squared(c) <= 3.9f;

@@ -1,5 +1,5 @@
-// One step of z <- z^2 + c in float32. Each operation rounds by itself, so that every
-// kernel and NumPy agree bit by bit.
+// One step of z <- z^2 + c in float32. Each operation is rounded separately, so that
+// all kernels and NumPy agree bit for bit.
 constexpr int kMaxSteps = 256;
 
 struct Point {

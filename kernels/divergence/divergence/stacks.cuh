@@ -1,13 +1,13 @@
-// Points that wait for a warp full of their kind, on stacks in shared memory. A stack
-// belongs to one warp, whose lanes all know its depth.
+// Stacks in shared memory that collect points until there is a full warp of them. A
+// stack belongs to one warp, whose lanes all hold its depth.
 #pragma once
 #include "batch.cuh"
 
 constexpr unsigned kLanes = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// A warp takes points as soon as there are kLanes, so never more than kLanes - 1 wait
-// when kLanes new ones come.
+// A warp pops points as soon as there are kLanes, so at most kLanes - 1 are left when
+// kLanes new ones are pushed.
 struct Stack {
     float4 state[2 * kLanes];    // c and z
     unsigned index[2 * kLanes];  // of the point
@@ -20,7 +20,7 @@ struct Item {
     int count;
 };
 
-// Push the items of the lanes where `when`. All lanes of the warp call it.
+// Pushes the items of lanes with `when`. All lanes of the warp must call it.
 __device__ __forceinline__ void push(
     Stack& stack, unsigned& depth, bool when, const Item& item)
 {
@@ -33,11 +33,11 @@ __device__ __forceinline__ void push(
         stack.count[at] = item.count;
     }
     depth += __popc(pushed);
-    __syncwarp();  // others pop what this lane has pushed
+    __syncwarp();  // other lanes pop the items that this lane pushed
 }
 
-// Pop an item for each lane, as long as there are any. Returns whether this lane has
-// one; the others get a point that stays at the origin.
+// Pops one item per lane, as long as there are any. Returns whether this lane got one;
+// the other lanes get a point that stays at the origin.
 __device__ __forceinline__ bool pop(const Stack& stack, unsigned& depth, Item& item)
 {
     const unsigned lane = threadIdx.x % kLanes, popped = min(depth, kLanes);
@@ -50,14 +50,14 @@ __device__ __forceinline__ bool pop(const Stack& stack, unsigned& depth, Item& i
         item.z = {state.z, state.w};
         item.count = stack.count[depth + lane];
     }
-    __syncwarp();  // others push where this lane has popped
+    __syncwarp();  // other lanes push where this lane popped
     return lane < popped;
 }
 
-// The points of a warp in the order in which it takes them: groups of kLanes
-// neighbours. In each turn the groups of all warps are neighbours too, and each warp
-// moves on by kShift groups, so that it does not get the same part of every row of a
-// picture.
+// A warp's points in the order in which it takes them: groups of kLanes neighbours.
+// In each round, the groups of all warps are neighbours too, and each warp moves on by
+// kShift groups, so that it does not always get the same part of the rows of an
+// image.
 struct Groups {
     static constexpr unsigned kShift = 37;
     unsigned warps, shift, place, before, count;
@@ -72,7 +72,7 @@ struct Groups {
     {
         return before < count;
     }
-    // The first point of the next group, which may lie beyond the last point.
+    // The first point of the next group, which may be past the last point.
     __device__ unsigned next()
     {
         const unsigned group = before + place;
@@ -83,7 +83,7 @@ struct Groups {
     }
 };
 
-// Take steps with a test after each, until there are `end` or the point is outside.
+// Takes steps with a test after each, until step `end` or until the point is outside.
 __device__ __forceinline__ void count_steps(Item& item, int end)
 {
     while (item.count < end && step(item.z, item.c)) {
@@ -91,8 +91,8 @@ __device__ __forceinline__ void count_steps(Item& item, int end)
     }
 }
 
-// The first kSteps steps of the lane's item, all taken by all lanes. Returns whether
-// the point is still inside and stays outside once it is not.
+// Takes the first kSteps steps of the lane's item; all lanes take all steps. Returns
+// true if the point is inside and will stay outside once it is not.
 template <int kSteps>
 __device__ __forceinline__ bool first_steps(Item& item)
 {

@@ -7,7 +7,7 @@ constexpr int kWork = 64;
 __global__ void alternating(
     const float* __restrict__ source, float* __restrict__ target, int n)
 {
-    const int within = threadIdx.x;  // TODO: which of the block's elements is mine?
+    const int within = threadIdx.x;  // TODO: which of the block's elements?
     const int i = blockIdx.x * kThreads + within;
     if (i >= n) {
         return;

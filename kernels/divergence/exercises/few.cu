@@ -1,6 +1,6 @@
-// Only the few positive elements need work. Right, but each of their lanes keeps up to
-// 31 others waiting. Let the block first list its busy elements in shared memory, and
-// then give them to its first threads, without gaps.
+// Only the few positive elements need work. Correct, but each of their lanes keeps up
+// to 31 others waiting. Let the block first list its busy elements in shared memory,
+// and then assign them to its first threads, without gaps.
 constexpr int kThreads = 256;
 constexpr int kWork = 200;
 

@@ -1,5 +1,5 @@
-// The order of the list does not matter, since each entry says where its result
-// belongs.
+// The order of the list does not matter, since each entry is the index of its
+// result.
 constexpr int kThreads = 256;
 constexpr int kWork = 200;
 

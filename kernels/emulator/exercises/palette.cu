@@ -1,9 +1,9 @@
 // Pixels take eight colours in turn, each of four floats. Each output is the sum of its
-// colour's parts times the pixel.
+// colour's components times the pixel.
 constexpr int kWarp = 32;
 constexpr int kColours = 8;
 
-// Which of the warp's 32 pixels a lane takes: a permutation of 0 to 31.
+// The index, among the warp's 32 pixels, of a lane's pixel: a permutation of 0 to 31.
 __device__ int pixel_of(int lane)
 {
     return lane;  // TODO

@@ -1,4 +1,4 @@
-// A matrix in two dimensions: y works like x, and each dimension has its guard.
+// A matrix in two dimensions: y works like x, and each dimension has its own guard.
 __global__ void add_row(
     const float* __restrict__ x, const float* __restrict__ row, float* __restrict__ y,
     int rows, int cols)

@@ -1,4 +1,4 @@
-// Right, but each thread handles one pixel, so a request of 32 lanes loads only 32
+// Correct, but each thread handles one pixel, so a request of 32 lanes loads only 32
 // bytes. Let each thread handle four: one uchar4 in, one float4 out. The launch has one
 // thread for every four pixels.
 constexpr int kWidth = 4;

@@ -1,6 +1,6 @@
-// Right, but one float at a time. A row may start anywhere: after cols floats, after 2
-// * cols floats, and so on. Copy the floats before the first multiple of 16 bytes one
-// by one, then as many float4 as fit, then the rest.
+// Correct, but one float at a time. A row may start anywhere: after cols floats, after
+// 2 * cols floats, and so on. Copy the floats before the first multiple of 16 bytes one
+// by one, then as many float4s as fit, then the rest.
 constexpr int kWidth = 4;
 
 __global__ void rows_copy(

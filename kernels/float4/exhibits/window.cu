@@ -1,4 +1,4 @@
-// A filter over one row. It loads the weights four at a time if their number allows it.
+// A filter over one row, which loads the weights four at a time if their number allows.
 __global__ void window(
     const float* source, const float* weights, float* target, int n, int width)
 {

@@ -1,6 +1,6 @@
-// Idea: four 4-byte loads carry as many bytes as one of 16, without alignment.
+// Idea: four 4-byte loads move as many bytes as one of 16, but need no alignment.
 // From the rung before: scalar accesses again, kUnroll of each array before the first
-// store; a view may begin anywhere.
+// store; arrays may begin at any element.
 // Requires: a block of kThreads threads.
 constexpr int kThreads = 256;
 constexpr int kUnroll = 4;

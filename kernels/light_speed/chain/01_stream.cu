@@ -1,4 +1,4 @@
-// Idea: a launch for each step; the end of one is what the next waits for.
+// Idea: one launch per step, each of which waits for the end of the previous one.
 // From the rung before: the first rung.
 // Requires: the same grid for all launches.
 constexpr bool kEarly = false;

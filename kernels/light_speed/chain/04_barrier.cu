@@ -1,6 +1,6 @@
-// Idea: one launch does all steps; its blocks meet at a barrier of the grid.
-// From the rung before: a counter that each block adds to, and waits for, each step.
-// Requires: all blocks on the GPU at the same time; after chain_start.
+// Idea: one launch does all steps, with a grid-wide barrier between them.
+// From the rung before: a counter that each block increments and polls in each step.
+// Requires: all blocks resident at the same time; a launch of chain_start before it.
 #include "start.cuh"
 
 #include "../../tensor_cores/tgemm/meet.cuh"
@@ -15,7 +15,7 @@ __global__ void chain_barrier(int* counts, int* other, unsigned* arrived, int st
             to[blockIdx.x] = __ldcg(from + (blockIdx.x + 1) % gridDim.x) + 1;
             meet(arrived, step * gridDim.x);  // all blocks have written
         }
-        __syncthreads();  // as in a kernel whose other threads have work
+        __syncthreads();  // as in a kernel whose other threads have work too
     }
     if (steps % 2 == 0 && threadIdx.x == 0) counts[blockIdx.x] = other[blockIdx.x];
 }

@@ -1,6 +1,6 @@
-// Idea: a block waits for the one value that it needs; the value says that it is there.
+// Idea: a block polls the one value that it needs, which itself signals its arrival.
 // From the rung before: no counter and no fence: a neighbour's count only grows.
-// Requires: all blocks on the GPU at the same time; after chain_start.
+// Requires: all blocks resident at the same time; a launch of chain_start before it.
 #include "start.cuh"
 
 __device__ __forceinline__ int look(const int* at)
@@ -25,6 +25,6 @@ __global__ void chain_handed_over(int* counts, int steps)
                 "r"(step + 1)
                 : "memory");
         }
-        __syncthreads();  // as in a kernel whose other threads have work
+        __syncthreads();  // as in a kernel whose other threads have work too
     }
 }

@@ -1,5 +1,5 @@
-// A step of the chain as a launch: each block adds one to what its neighbour had after
-// the launch before. kEarly: a launch may start while the one before it runs (pdl).
+// A step of the chain as a launch: each block adds one to its neighbour's count after
+// the previous launch. kEarly: a launch may start while the previous one runs (pdl).
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 

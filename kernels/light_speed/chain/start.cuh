@@ -1,4 +1,4 @@
-// What starts a chain that goes on in one launch: the first step, a counter of zero.
+// Prepares a chain that runs in one launch: takes the first step, zeroes the counter.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 

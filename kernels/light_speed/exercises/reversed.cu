@@ -1,4 +1,4 @@
-// Right, but each thread takes kEach neighbouring floats. Assign them so that no
+// Correct, but each thread takes kEach neighbouring floats. Assign them so that no
 // request touches more than 4 sectors.
 constexpr size_t kEach = 8;
 

@@ -1,4 +1,4 @@
-// Right, but one float at a time. Let each thread load, combine and store four
+// Correct, but one float at a time. Let each thread load, combine and store four
 // neighbouring floats as one float4.
 constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 

@@ -1,4 +1,4 @@
-// Idea: one warp reads one line of memory and writes one: launch, first bytes and back.
+// Idea: one warp reads one line of memory and writes one: launch plus memory latency.
 // From the rung before: the first rung.
 // Requires: nothing; any grid.
 __global__ void floor_one_warp(

@@ -1,5 +1,5 @@
-// Idea: a warp on every SM: does starting the whole GPU take longer than one warp?
-// From the rung before: a block for each SM; where there is one line, most read none.
+// Idea: one warp on every SM: does starting the whole GPU take longer than one warp?
+// From the rung before: one block per SM; with only one line, most blocks read nothing.
 // Requires: nothing; any grid.
 __global__ void floor_every_sm(
     const float* __restrict__ source, float* __restrict__ target, size_t n)

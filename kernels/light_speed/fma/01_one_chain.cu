@@ -1,6 +1,6 @@
-// Idea: every multiply-add waits for the one before, and its warp with it.
-// From the rung before: the first rung; one warp per scheduler, which has nothing else
-// to issue.
+// Idea: every multiply-add waits for the previous one, and so does its warp.
+// From the rung before: the first rung; one warp per scheduler, so there is nothing
+// else to issue.
 // Requires: nothing; any grid.
 constexpr int kSteps = 8192;
 constexpr int kUnroll = 256;

@@ -1,6 +1,6 @@
-// Idea: several independent chains in each thread, so a warp need not wait for itself.
+// Idea: several independent chains per thread: while one waits, another issues.
 // From the rung before: the multiplier is an argument again; kChains values per thread,
-// and a kChains-th of the threads.
+// and kChains times fewer threads.
 // Requires: a block of kThreads threads.
 constexpr int kSteps = 8192;
 constexpr int kUnroll = 32;

@@ -1,4 +1,4 @@
-// Idea: multiply-adds of integers, each waiting for the one before; many warps.
+// Idea: integer multiply-adds, each of which waits for the previous one; many warps.
 // From the rung before: the first rung.
 // Requires: nothing.
 constexpr int kSteps = 4096;

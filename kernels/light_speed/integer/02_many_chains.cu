@@ -1,5 +1,5 @@
-// Idea: several independent chains in each thread, so a warp need not wait for itself.
-// From the rung before: kChains values per thread, and a kChains-th of the threads.
+// Idea: several independent chains per thread: while one waits, another issues.
+// From the rung before: kChains values per thread, and kChains times fewer threads.
 // Requires: a block of kThreads threads.
 constexpr int kSteps = 4096;
 constexpr int kUnroll = 16;

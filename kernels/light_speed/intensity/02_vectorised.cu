@@ -4,7 +4,7 @@
 // Requires: both arrays aligned to 16 bytes.
 constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 constexpr float kA = 0.9998f;
-// Each step advances four chains: as many multiply-adds per iteration as before.
+// Each step advances four chains, so an iteration has as many multiply-adds as before.
 constexpr int kUnroll = 16;
 
 __global__ void intensity_vectorised(

@@ -1,11 +1,11 @@
-// Idea: three additions and a logic instruction: no pipe is full, but schedulers are.
+// Idea: three additions per logic instruction saturate the schedulers, but no pipe.
 // From the rung before: the first rung.
 // Requires: a block of kThreads threads.
 constexpr int kSteps = 2048;
 constexpr int kUnroll = 32;
 constexpr int kChains = 4;  // independent chains in each thread
 constexpr int kThreads = 256;
-constexpr float kAdded = 1.0f;  // in the instruction: it reads one register
+constexpr float kAdded = 1.0f;  // an immediate: the instruction reads one register
 static_assert(
     kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
 

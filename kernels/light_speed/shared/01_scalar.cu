@@ -2,7 +2,7 @@
 // From the rung before: the first rung.
 // Requires: a block of kThreads threads; kSteps below the quads of the tile.
 constexpr int kThreads = 256;
-constexpr int kQuads = 1024;  // of the tile, 16 KB
+constexpr int kQuads = 1024;  // quads of the tile, 16 KB
 constexpr int kSteps = 1000;  // quads that each thread adds up
 constexpr int kWidth = 4;
 

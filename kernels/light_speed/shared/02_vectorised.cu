@@ -1,8 +1,8 @@
 // Idea: 16 bytes per load: a warp takes four wavefronts of 128 bytes with one request.
-// From the rung before: the words of a quad are neighbours; one load takes all four.
+// From the rung before: the words of a quad are adjacent; one load reads all four.
 // Requires: a block of kThreads threads; kSteps below the quads of the tile.
 constexpr int kThreads = 256;
-constexpr int kQuads = 1024;  // of the tile, 16 KB
+constexpr int kQuads = 1024;  // quads of the tile, 16 KB
 constexpr int kSteps = 1000;  // quads that each thread adds up
 
 __global__ void shared_vectorised(

@@ -1,7 +1,7 @@
 // Idea: one thread writes one word; nothing is read.
 // From the rung before: the first rung.
 // Requires: nothing.
-constexpr unsigned kOdd = 2654435761u;  // so that no two neighbours are alike
+constexpr unsigned kOdd = 2654435761u;  // so that neighbours always differ
 
 __global__ void write_scalar(unsigned* __restrict__ target, size_t n)
 {

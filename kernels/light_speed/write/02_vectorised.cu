@@ -1,8 +1,8 @@
 // Idea: 16 bytes per store: 512 bytes per request.
-// From the rung before: a quarter of the stores; the last n % 4
-// words are written one by one.
+// From the rung before: a quarter of the stores; the last n % 4 words
+// are written one by one.
 // Requires: target aligned to 16 bytes.
-constexpr unsigned kOdd = 2654435761u;  // so that no two neighbours are alike
+constexpr unsigned kOdd = 2654435761u;  // so that neighbours always differ
 constexpr size_t kWidth = sizeof(uint4) / sizeof(unsigned);
 
 __global__ void write_vectorised(unsigned* __restrict__ target, size_t n)

@@ -1,7 +1,7 @@
 // Idea: tell the caches that no byte will be used again.
 // From the rung before: evict-first stores (st.global.cs).
 // Requires: target aligned to 16 bytes.
-constexpr unsigned kOdd = 2654435761u;  // so that no two neighbours are alike
+constexpr unsigned kOdd = 2654435761u;  // so that neighbours always differ
 constexpr size_t kWidth = sizeof(uint4) / sizeof(unsigned);
 
 __global__ void write_evict_first(unsigned* __restrict__ target, size_t n)

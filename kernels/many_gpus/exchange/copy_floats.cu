@@ -1,5 +1,5 @@
-// Idea: a copy whose source or target is in the memory of another GPU.
-// From the rung before: a kernel moves the data, not the copy engine and not NCCL.
+// Idea: a copy whose source or target is in another GPU's memory.
+// From the rung before: a kernel moves the data, not a copy engine or NCCL.
 // Requires: arrays aligned to 16 bytes.
 __global__ void copy_floats(const float* __restrict__ source,
                             float* __restrict__ target, int n)

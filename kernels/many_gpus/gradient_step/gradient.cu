@@ -1,10 +1,10 @@
-// Idea: the gradient of a fully connected layer over this GPU's samples, and the step.
-// From the rung before: the gradient may be stored with fewer bits, for the message.
-// Requires: inputs a multiple of 4, arrays aligned to 16 bytes; a grid with a row of
-// blocks for each output.
+// Idea: a fully connected layer's gradient over this GPU's samples, and the update.
+// From the rung before: the gradient may be stored in fewer bits, to shorten messages.
+// Requires: inputs a multiple of 4, arrays aligned to 16 bytes; a grid with one row of
+// blocks per output.
 #include <cuda_fp16.h>
 
-// Four neighbouring elements as one access.
+// Four neighbouring elements, for one access.
 template <typename T>
 struct alignas(4 * sizeof(T)) Four {
     T at[4];

@@ -1,23 +1,23 @@
-// Idea: trimmed, the 3D convolution of a cube, for a slab of planes that lie anywhere.
-// From the rung before: source and target have their own numbers of planes; some planes
-// may be in the memory of the GPUs before and after.
+// Idea: the rung `trimmed` of conv3d for a slab of planes instead of a cube.
+// From the rung before: source and target number their planes separately; some planes
+// may be in the memory of the neighbouring GPUs.
 // Requires: what trimmed requires, and finite weights.
 #include "../../conv3d/conv3d/08_trimmed.cu"
 
-// Where the planes of a slab are. Planes are numbered as in the source, which has them
-// from `low` to `high` - 1. The outputs `from` to `to` - 1 are wanted, and plane `from`
-// of the target is number `from` - `shift` there.
+// The planes of a slab, numbered as in the source, which has planes `low` to `high` -
+// 1. Outputs `from` to `to` - 1 are computed; plane z of the source corresponds to
+// plane z - `shift` of the target.
 struct Slab {
     int low, high, from, to, shift;
 };
 
-// A column of blocks: the first `whole` of them have `planes` output planes each, the
+// A column of blocks: the first `whole` blocks have `planes` output planes each, the
 // others `rest`.
 struct Column {
     int planes, whole, rest;
 };
 
-// `plane_of(z)` is the address of plane z, wherever it is.
+// `plane_of(z)` is the address of plane z, in any GPU's memory.
 template <int K, int kWidth, typename PlaneOf>
 __device__ void convolve_slab(PlaneOf plane_of, const float* __restrict__ weights,
                               float* __restrict__ target, int n, const Slab& slab,
@@ -43,13 +43,13 @@ __device__ void convolve_slab(PlaneOf plane_of, const float* __restrict__ weight
     int z = max(begin - T::kRadius, slab.low);
     const int last = min(end + T::kRadius, slab.high) - 1;
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, plane_of(z), 0, places);
-    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
-    // is complete.
+    // sum[s] belongs to output plane z - radius + s; slot 0 is complete once plane z
+    // has been added.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
         if (z <= last) {
             wait_for_copies();
-            // This plane has arrived; all reads of the one before are done.
+            // This plane has arrived, and all reads of the previous one are done.
             __syncthreads();
             if (z < last)
                 load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, plane_of(z + 1),
@@ -92,9 +92,9 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
                              n, {low, high, from, to, shift}, {planes, whole, rest});
 }
 
-// The planes before `own` are in the memory of the GPU before this one, those from
-// `own` + `held` on in that of the GPU after it. Plane z of this slab is plane z +
-// `planes_before` there, and z - `held` after it.
+// Planes before `own` are in the previous GPU's memory, planes from `own` + `held` on
+// in the next GPU's. Plane z of this slab is plane z + `planes_before` of the previous
+// GPU's memory, or plane z - `held` of the next GPU's.
 template <int K, int kWidth>
 __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
     conv3d_slab_peers(const float* __restrict__ source,

@@ -1,12 +1,12 @@
-// Idea: fft_conv3d's boxes, a 3D convolution by transforms of planes, for a slab of
-// planes that lie anywhere.
-// From the rung before: outputs and inputs have their own numbers of planes; some input
-// planes may be in the memory of the GPUs before and after.
-// Requires: what boxes requires.
+// Idea: the 3D convolution by transforms of planes (fft_conv3d/boxes.cuh) for a slab of
+// planes instead of a cube.
+// From the rung before: source and target number their planes separately; some input
+// planes may be in the memory of the neighbouring GPUs.
+// Requires: as for walk_column of boxes.cuh.
 #include "../../other_algorithms/fft_conv3d/boxes.cuh"
 
-// Computes those outputs of a block again that are not finite. plane_of(z) is the
-// address of input plane z, null outside the volume.
+// Recomputes the outputs of a block that are not finite. plane_of(z) is the address of
+// input plane z, null outside the volume.
 template <int K, typename PlaneOf>
 __device__ __noinline__ void mend_slab(float* __restrict__ target, PlaneOf plane_of,
                                        const float* __restrict__ weights, int n,
@@ -21,9 +21,9 @@ __device__ __noinline__ void mend_slab(float* __restrict__ target, PlaneOf plane
                                   place.z + planes);
 }
 
-// The map and `source` begin at the same plane and have `depth` planes; the slab needs
-// no others. Planes are numbered from there. The outputs `from` to `to` - 1 are wanted;
-// plane z is plane z + `shift` of the target.
+// The map and `source` begin at the same plane, number 0, and have `depth` planes; the
+// slab needs no others. Outputs `from` to `to` - 1 are computed; plane z corresponds to
+// plane z + `shift` of the target.
 template <int K>
 __global__ void __launch_bounds__(kThreads, 2)
     fft_slab(const __grid_constant__ TensorMap map, const float* __restrict__ source,
@@ -46,10 +46,10 @@ __global__ void __launch_bounds__(kThreads, 2)
     walk_column<K, false>(load, mend, spectra, shifted, n, begin, end);
 }
 
-// A slab of `held` planes, whose neighbours' memory has the planes of its halo. Each of
-// the three maps has the planes that its GPU owns, one plane in a box; each address is
-// that of the first such plane. A slab at an end of the volume has no neighbour there:
-// then `planes_before` or `planes_after` is zero, and the map its own.
+// A slab of `held` planes whose halo is in the neighbours' memory. Each map covers the
+// planes that its GPU owns, in boxes of one plane; each pointer is `reach` planes
+// before the first of them. At an end of the volume there is no neighbour:
+// `planes_before` or `planes_after` is zero, and the map is the slab's own.
 template <int K>
 __global__ void __launch_bounds__(kThreads, 2)
     fft_slab_peers(const __grid_constant__ TensorMap map_before,
@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 {
     const long long area = static_cast<long long>(n) * n;
     const int begin = blockIdx.z * planes, end = min(begin + planes, held);
-    // Without a neighbour, planes outside are outside of the own map: the engine
-    // delivers zeros.
+    // Without a neighbour, outside planes are outside the slab's own map, so the copy
+    // engine delivers zeros.
     const int first_after = planes_after ? held : 0;
     const auto load = [&](float2* pair, int box, int row, int z, Barrier* arrived) {
 #pragma unroll

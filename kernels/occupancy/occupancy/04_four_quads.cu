@@ -1,6 +1,6 @@
 // Idea: four 16-byte loads in flight per thread.
-// From the rung before: more accesses and wider ones; 16 registers hold what was
-// loaded.
+// From the rung before: more accesses and wider ones; the loaded data take 16
+// registers.
 // Requires: both arrays aligned to 16 bytes.
 #include "pieces.cuh"
 

@@ -1,6 +1,6 @@
 // A copy in which each thread loads kPieces pieces before it stores the first. A piece
-// is a float or a float4. A thread's pieces are kGroup apart; the compiler knows this
-// distance, so one address register serves them all.
+// is a float or a float4. A thread's pieces are kGroup apart, a compile-time constant,
+// so one address register serves them all.
 constexpr int kGroup = 32;
 
 template <typename Piece, int kPieces>

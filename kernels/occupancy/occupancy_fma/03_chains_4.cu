@@ -1,4 +1,4 @@
-// Idea: four chains per thread: as many as a multiply-add takes cycles.
+// Idea: four chains per thread: as many as a multiply-add has cycles of latency.
 // From the rung before: twice the chains.
 // Requires: nothing.
 #include "chains.cuh"

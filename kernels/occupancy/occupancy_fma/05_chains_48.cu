@@ -1,4 +1,4 @@
-// Idea: so many chains that their registers leave space for only a few warps.
+// Idea: 48 chains per thread, whose registers leave space for only a few warps.
 // From the rung before: six times the chains.
 // Requires: nothing.
 #include "chains.cuh"

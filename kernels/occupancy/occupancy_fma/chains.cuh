@@ -1,8 +1,8 @@
-// Take kChains values per thread through kSteps dependent multiply-adds each. The
+// Takes kChains values per thread through kSteps dependent multiply-adds each. The
 // chains do not depend on each other.
 constexpr int kGroup = 32;  // the distance between the values of one thread
 constexpr int kSteps = 4096;
-// A constant, so that the instruction holds it and not a register.
+// A constant, so that it is an immediate operand, not a register.
 constexpr float kA = 0.9998f;
 
 template <int kChains>

@@ -1,5 +1,5 @@
 // Two real signals a and b of 32 numbers were transformed as one complex one, a + i b.
-// both[s][k] is its spectrum; first and second are to be the spectra of a and of b.
+// both[s][k] is its spectrum; store the spectra of a and b in first and second.
 constexpr int kPoints = 32;
 
 __global__ void untangle(const float2* __restrict__ both, float2* __restrict__ first,
@@ -10,7 +10,7 @@ __global__ void untangle(const float2* __restrict__ both, float2* __restrict__ f
         return;
     }
     const float2 here = both[i];
-    // TODO: this is the spectrum of b = 0. What does the opposite frequency say?
+    // TODO: correct only if b = 0. Combine it with the opposite frequency.
     first[i] = here;
     second[i] = {0.0f, 0.0f};
 }

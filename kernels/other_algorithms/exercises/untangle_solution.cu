@@ -1,5 +1,5 @@
 // Two real signals a and b of 32 numbers were transformed as one complex one, a + i b.
-// both[s][k] is its spectrum; first and second are to be the spectra of a and of b.
+// both[s][k] is its spectrum; store the spectra of a and b in first and second.
 constexpr int kPoints = 32;
 
 __global__ void untangle(const float2* __restrict__ both, float2* __restrict__ first,

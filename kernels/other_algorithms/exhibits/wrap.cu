@@ -1,6 +1,6 @@
-// Exhibit: convolution by tiles, where the ends of each tile are wrong.
-// A product of two spectra is a circular sum: what leaves a tile at its end comes back
-// at its start. The circular sum is written out here, so that it can be seen.
+// Exhibit: convolution by tiles, in which the ends of each tile are wrong.
+// The product of two spectra is a circular convolution: values past the end of a tile
+// wrap around to its start. The circular sum is written out here, to make this visible.
 constexpr int kEdge = 32;
 
 __global__ void wrap(const float* __restrict__ source,

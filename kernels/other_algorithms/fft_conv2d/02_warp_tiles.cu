@@ -1,18 +1,18 @@
-// Idea: a warp convolves a pair of tiles by transforms, in registers, for few products.
-// From the rung before: four transforms of each row or column, and one product of
-// spectra, in place of K x K multiply-adds per output; exchanges in shared memory.
+// Idea: a warp convolves a pair of tiles by Fourier transforms in registers.
+// From the rung before: four passes of transforms and one product of spectra instead of
+// K x K multiply-adds per output; exchanges through shared memory.
 // Requires: zeros outside the image; a block of kWarps x 32 threads.
 #include "tiles.cuh"
 
-constexpr int kWarps = 4;   // of a block
-constexpr int kBlocks = 5;  // on an SM
+constexpr int kWarps = 4;   // per block
+constexpr int kBlocks = 5;  // per SM
 
 template <int K>
 __global__ void __launch_bounds__(kWarps* kEdge, kBlocks) fft_conv2d_warp_tiles(
     const float* __restrict__ image, const float* __restrict__ weights,
     const float2* __restrict__ spectrum, float* __restrict__ result, int rows, int cols)
 {
-    constexpr int kKept = kEdge - K + 1;  // rows and columns of outputs of a tile
+    constexpr int kKept = kEdge - K + 1;  // rows and columns of outputs per tile
     __shared__ float2 tiles[kWarps][kEdge * kPitch];
     const int lane = threadIdx.x % kEdge, warp = threadIdx.x / kEdge;
     float2* const tile = tiles[warp];
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kWarps* kEdge, kBlocks) fft_conv2d_warp_tiles(
                 fmaf(v[x].y, factor.x, v[x].x * factor.y)};
     }
     fft32<1>(v);
-    // Each lane has read its own row, so it may write there.
+    // Each lane has read only its own row, so it may overwrite that row.
 #pragma unroll
     for (int x = 0; x < kKept; ++x) tile[lane * kPitch + x] = v[x];
     __syncwarp();

@@ -1,19 +1,19 @@
-// Idea: the way back takes the same instructions as the way there.
-// From the rung before: a loop, so that the instructions stay in their cache. Inverse
-// transforms run forward, between exchanges of real and imaginary parts, and the tile
-// is transposed both times.
+// Idea: let the inverse transforms run the same instructions as the forward ones.
+// From the rung before: a loop, so that the code fits the instruction cache. An inverse
+// transform is a forward one with real and imaginary parts swapped before and after;
+// the tile is transposed both times.
 // Requires: zeros outside the image; a block of kWarps x 32 threads.
 #include "tiles.cuh"
 
-constexpr int kWarps = 4;   // of a block
-constexpr int kBlocks = 5;  // on an SM
+constexpr int kWarps = 4;   // per block
+constexpr int kBlocks = 5;  // per SM
 
 template <int K>
 __global__ void __launch_bounds__(kWarps* kEdge, kBlocks) fft_conv2d_one_transform(
     const float* __restrict__ image, const float* __restrict__ weights,
     const float2* __restrict__ spectrum, float* __restrict__ result, int rows, int cols)
 {
-    constexpr int kKept = kEdge - K + 1;  // rows and columns of outputs of a tile
+    constexpr int kKept = kEdge - K + 1;  // rows and columns of outputs per tile
     __shared__ float2 tiles[kWarps][kEdge * kPitch];
     const int lane = threadIdx.x % kEdge, warp = threadIdx.x / kEdge;
     float2* const tile = tiles[warp];
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kWarps* kEdge, kBlocks) fft_conv2d_one_transfo
         fft32<-1>(v);
 #pragma unroll
         for (int i = 0; i < kEdge; ++i) tile[i * kPitch + lane] = v[i];
-        __syncwarp();  // the whole tile is there
+        __syncwarp();  // the whole tile is stored
 #pragma unroll
         for (int i = 0; i < kEdge; ++i) v[i] = tile[lane * kPitch + i];
         __syncwarp();

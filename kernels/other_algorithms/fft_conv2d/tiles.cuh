@@ -1,20 +1,20 @@
-// What the rungs share that convolve an image by transforms of tiles of 32 x 32 pixels.
+// Shared by the rungs that convolve an image by transforms of tiles of 32 x 32 pixels.
 //
-// Two tiles a and b travel as one complex tile a + i b. The filter is real, so the real
-// part of the product's inverse transform belongs to a alone, the imaginary part to b.
+// Two tiles a and b are transformed as one complex tile a + i b. The filter is real, so
+// the product's inverse transform has a's result as real part, b's as imaginary part.
 #pragma once
 #include "../fft32.cuh"
 
-constexpr int kEdge = 32;                 // of a tile, and lanes of a warp
-constexpr int kPitch = kEdge + 1;         // of its rows in shared memory
+constexpr int kEdge = 32;                 // side of a tile, and lanes of a warp
+constexpr int kPitch = kEdge + 1;         // pitch of its rows in shared memory
 constexpr int kBins = kEdge * kEdge;      // frequencies of a tile
 constexpr int kSpectrumThreads = 256;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// spectrum[across * 32 + down] = the sum of weights[y][x] exp(2 pi i (y down +
-// x across) / 32), over 1024: the conjugate spectrum, because a filter that is not
-// flipped is a correlation, with the scale of the transforms there and back. kBins
-// threads.
+// spectrum[across * 32 + down] = the sum of weights[y][x] exp(2 pi i (y down + x
+// across) / 32), divided by 1024: the conjugate spectrum, because a filter that is not
+// flipped is a correlation, including the scale of forward and inverse transforms.
+// Needs kBins threads.
 template <int K>
 __global__ void __launch_bounds__(kSpectrumThreads)
     fft_conv2d_spectrum(
@@ -59,8 +59,8 @@ __device__ float term_by_term(
     return sum;
 }
 
-// Compute again those of a lane's outputs, a column of `count` from (row, col) on, that
-// are not finite.
+// Recomputes those of a lane's outputs that are not finite: a column of `count` from
+// (row, col) on.
 template <int K>
 __device__ __noinline__ void mend(
     float* __restrict__ result, const float* __restrict__ image,
@@ -75,7 +75,7 @@ __device__ __noinline__ void mend(
     }
 }
 
-// The element `down` rows below. One multiply-add of 32 bits makes the address.
+// The element `down` rows below. The address takes one 32-bit multiply-add.
 __device__ __forceinline__ const float* below(
     const float* from, int cols, unsigned down)
 {
@@ -84,9 +84,9 @@ __device__ __forceinline__ const float* below(
         reinterpret_cast<const char*>(from) + static_cast<size_t>(pitch) * down);
 }
 
-// Lane x gets column x of tile a as real parts, of tile b as imaginary parts: b begins
-// kKept rows further down, so it shares kEdge - kKept rows with a. (row, left) is the
-// first pixel of tile a, which may lie outside the image.
+// Lane x gets column x of tile a as real parts and of tile b as imaginary parts. b
+// begins kKept rows further down, so it shares kEdge - kKept rows with a. (row, left)
+// is the first pixel of tile a, which may be outside the image.
 template <int kKept>
 __device__ __forceinline__ void load_columns(
     float2 (&v)[kEdge], const float* __restrict__ image, int rows, int cols, int row,
@@ -111,9 +111,9 @@ __device__ __forceinline__ void load_columns(
     for (int y = 0; y < kEdge; ++y) v[y] = {pixel[y], pixel[y + kKept]};
 }
 
-// Store a lane's column of both tiles, kKept rows of each, as far as they lie in the
-// result. Results that are not finite are computed again: a transform spreads a NaN, or
-// an overflow of its own, over both tiles.
+// Stores a lane's column of both tiles, kKept rows of each, except elements outside the
+// result. Results that are not finite are recomputed: a transform spreads a NaN, or an
+// overflow of its own, over both tiles.
 template <int K>
 __device__ __forceinline__ void store_columns(
     const float2 (&v)[kEdge], float* __restrict__ result,

@@ -1,15 +1,15 @@
 // Idea: overlap-save with tiles of 32 x 32 x 32 points that never leave the SM.
-// From the rung before: a product of spectra instead of sums: transforms of a tile in
-// every direction, the product with the weights' spectrum, and the transforms back.
+// From the rung before: a product of spectra instead of direct sums: transforms of a
+// tile in every direction, the product with the weights' spectrum, inverse transforms.
 // Requires: a block of kThreads threads; kPairs pairs of planes in shared memory.
 #include "tiles.cuh"
 
 constexpr int kThreads = 512;
-constexpr int kPairs = kThreads / kEdge;  // of planes in a tile: one a warp
+constexpr int kPairs = kThreads / kEdge;  // pairs of planes in a tile: one per warp
 
-// spectra[kz][owner], from those of the weights' planes. Owners of own opposites have
-// two sequences along z, h and g, as one complex sequence: (h + g) / 2 is stored here,
-// (h - g) / 2 behind all others.
+// Computes spectra[kz][owner] from the spectra of the weights' planes. An owner of
+// frequencies that are their own opposites has two sequences along z, h and g: stores
+// (h + g) / 2 here and (h - g) / 2 after all others.
 template <int K>
 __global__ void __launch_bounds__(kThreads)
     fft_conv3d_cube_spectra(const float2* __restrict__ planes,
@@ -45,9 +45,9 @@ __device__ __forceinline__ float2 product(float2 a, float2 b)
     return {fmaf(a.x, b.x, -a.y * b.y), fmaf(a.x, b.y, a.y * b.x)};
 }
 
-// Along z, in registers: transform, product, transform back. Two real sequences a and b
-// in one complex one, c: with h and g as their factors, h a + i g b is
-// (h + g) / 2 c(k) + (h - g) / 2 conj c(-k).
+// Along z, in registers: transform, product, inverse transform. For two real sequences
+// a and b in one complex sequence c, with factors h and g, h a + i g b is (h + g) / 2
+// c(k) + (h - g) / 2 conj c(-k).
 __device__ __forceinline__ void multiply(float2 (&v)[kEdge],
                                          const float2* __restrict__ spectra, int owner,
                                          bool own)

@@ -1,6 +1,6 @@
-// Idea: transform planes only; along z sum directly, in registers, while streaming.
-// From the rung before: no transform along z and no halo of tiles there: a block walks
-// through its planes, and each frequency has K sums in progress.
+// Idea: transform only planes; along z, sum directly in registers while streaming.
+// From the rung before: no transform along z and no halo between tiles there: a block
+// streams through its planes, and each frequency has K sums in progress.
 // Requires: a block of kThreads threads; kPairs pairs of planes and the spectra of the
 // weights' planes in shared memory.
 #include "sums.cuh"
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         const bool a = to.z >= begin && to.z < end,
                    b = to.z + 1 >= begin && to.z + 1 < end;
         if (a || b) {
-            // All lanes have read before the next step writes.
+            // All lanes have read the spectrum before the next step overwrites it.
             transform_back<kKept>(v, own_pair, [] { __syncwarp(); });
             strange |= store_columns<kKept>(target, n, to, a, b, v);
         }

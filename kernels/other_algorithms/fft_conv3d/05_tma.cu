@@ -1,6 +1,6 @@
-// Idea: the copy engine brings the next planes while this thread block computes.
-// From the rung before: tensor maps: no addresses and no bounds for a warp to compute,
-// and zeros outside the volume come from the engine.
+// Idea: let the copy engine (TMA) load the next planes while the thread block computes.
+// From the rung before: tensor maps: warps compute no addresses and check no bounds;
+// the engine supplies the zeros outside the volume.
 // Requires: compute capability 9.0; rows of a multiple of 16 bytes.
 #include "boxes.cuh"
 

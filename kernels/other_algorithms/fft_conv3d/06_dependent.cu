@@ -1,6 +1,6 @@
 // Idea: load the first planes while another launch still transforms the weights.
 // From the rung before: programmatic dependent launch; a block waits for the weights'
-// spectra only when its first boxes are on their way.
+// spectra only after it has started the copies of its first boxes.
 // Requires: compute capability 9.0; rows of a multiple of 16 bytes.
 #include "boxes.cuh"
 

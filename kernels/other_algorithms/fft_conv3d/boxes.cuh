@@ -1,12 +1,12 @@
-// A block walks through the planes of a column; the copy engine brings them in boxes.
+// A block streams through the planes of a column, which the copy engine loads in boxes.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "sums.cuh"
 
-// A box of two planes begins at a multiple of 16 bytes in its rows. Where a tile keeps
-// a multiple of four columns, all tiles do. Otherwise boxes are four columns wider than
-// tiles if shared memory allows; if not, a tile keeps up to three columns less.
+// The rows of a box of two planes must begin at multiples of 16 bytes, as tiles do that
+// keep a multiple of four columns. Otherwise, boxes are four columns wider than tiles
+// if shared memory allows; if not, a tile keeps up to three columns fewer.
 template <int K>
 struct Box {
     static constexpr int kKept = kEdge - K + 1;
@@ -16,15 +16,15 @@ struct Box {
     static constexpr int kPitch = kEdge + (kWider ? 4 : 0);
     static constexpr int kFloats = 2 * kEdge * kPitch;
     static constexpr int kBytes = kFloats * static_cast<int>(sizeof(float));
-    // Complex numbers from one pair to the next: a box or its spectrum.
+    // The distance between pairs in complex numbers, enough for a box or its spectrum.
     static constexpr int kPair = kFloats / 2 > ::kPair ? kFloats / 2 : ::kPair;
 };
 
-// Computes the output planes `begin` to `end` - 1 of the block's column, in a volume
-// whose planes have n rows and columns. load(to, box, row, z, barrier) starts the copy
-// of planes z and z + 1 and ends on the barrier; mend(place) computes the outputs from
-// that place on again that are not finite. kDependent: the launch before this one,
-// which transforms the weights, may still run.
+// Computes output planes `begin` to `end` - 1 of the block's column, in a volume whose
+// planes have n rows and columns. load(to, box, row, z, barrier) starts the copy of
+// planes z and z + 1, which completes on the barrier; mend(place) recomputes the
+// outputs from that place on that are not finite. kDependent: the previous launch,
+// which transforms the weights, may still be running.
 template <int K, bool kDependent, typename Load, typename Mend>
 __device__ __forceinline__ void walk_column(Load load, Mend mend,
                                             const float2* __restrict__ spectra,
@@ -38,7 +38,7 @@ __device__ __forceinline__ void walk_column(Load load, Mend mend,
     Barrier* const arrived =
         reinterpret_cast<Barrier*>(kernel_spectra + K * kOwners) + warp;
     const int row = blockIdx.y * B::kKept;
-    // The first columns of the tile and of the box, which is at most three before it.
+    // The first columns of the tile and of its box, which starts up to three earlier.
     const int first = static_cast<int>(blockIdx.x) * B::kWide - B::kLead,
               box = first & ~3, col = first + K / 2;
     float2* const own_pair = pairs + warp * B::kPair;
@@ -72,7 +72,7 @@ __device__ __forceinline__ void walk_column(Load load, Mend mend,
             for (int y = 0; y < kEdge; ++y) {
                 v[y] = {raw[y * B::kPitch], raw[(y + kEdge) * B::kPitch]};
             }
-            __syncwarp();  // all lanes have read before the spectrum replaces the box
+            __syncwarp();  // all lanes have read the box; the spectrum replaces it
             transform(own_pair, v);
         }
         __syncthreads();  // the spectra of all pairs are complete
@@ -83,7 +83,7 @@ __device__ __forceinline__ void walk_column(Load load, Mend mend,
                    b = to.z + 1 >= begin && to.z + 1 < end;
         const auto fetch_next = [&] {
             fence_proxy_async();
-            __syncwarp();  // all lanes have read before the engine writes
+            __syncwarp();  // all lanes have read before the copy engine writes
             fetch(z + 2 * kPairs);
             __syncwarp();
         };
@@ -97,7 +97,7 @@ __device__ __forceinline__ void walk_column(Load load, Mend mend,
     if (__syncthreads_or(strange)) mend({begin, row, col});
 }
 
-// The planes of a cube.
+// walk_column for a cube.
 template <int K, bool kDependent>
 __device__ __forceinline__ void walk_boxes(const TensorMap& map,
                                            const float* __restrict__ source,

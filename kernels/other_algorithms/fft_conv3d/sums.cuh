@@ -1,13 +1,13 @@
-// Sums along z of the spectra of planes: a thread plays kSlots owners.
+// Sums of the planes' spectra along z: each thread acts for kSlots owners.
 #pragma once
 #include "tiles.cuh"
 
 constexpr int kThreads = 256;
-constexpr int kPairs = kThreads / kEdge;    // of planes in one step: one a warp
-constexpr int kSlots = kOwners / kThreads;  // owners that a thread plays
+constexpr int kPairs = kThreads / kEdge;    // pairs of planes per step: one per warp
+constexpr int kSlots = kOwners / kThreads;  // owners per thread
 
-// Copies the spectra of the weights' planes to shared memory: K loads a thread, all on
-// their way before the first arrives. Both are aligned to 16 bytes.
+// Copies the spectra of the weights' planes to shared memory: K loads per thread, all
+// in flight at once. Both arrays are aligned to 16 bytes.
 template <int K>
 __device__ __forceinline__ void copy_spectra(float2* __restrict__ to,
                                              const float2* __restrict__ from)
@@ -24,13 +24,13 @@ __device__ __forceinline__ void copy_spectra(float2* __restrict__ to,
     }
 }
 
-// The sums in progress of the outputs that need further planes, for one owner.
+// One owner's sums of the outputs that still need planes.
 template <int K>
 struct Sums {
     float2 of[K - 1];
 };
 
-// Takes the spectrum of one more plane; returns the output that it completes.
+// Adds the spectrum of one more plane; returns the output that it completes.
 template <int K>
 __device__ __forceinline__ float2 add_plane(Sums<K>& sums, const float2 (&h)[K],
                                             const float (&h_imag)[K], float2 x)
@@ -46,8 +46,8 @@ __device__ __forceinline__ float2 add_plane(Sums<K>& sums, const float2 (&h)[K],
     return done;
 }
 
-// Replaces the spectra of the first `count` pairs of planes by those of the outputs
-// that they complete. kStride: complex numbers from one pair to the next. kOwn: the
+// Replaces the spectra of the first `count` pairs of planes with those of the outputs
+// that they complete. kStride: the distance between pairs in complex numbers. kOwn: the
 // owner may have frequencies that are their own opposites.
 template <int K, int kStride, bool kOwn>
 __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
@@ -76,7 +76,7 @@ __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
     }
 }
 
-// The same for all owners that the thread plays. The first warp has those of row 0.
+// The same for all owners of the thread. Row 0's owners are in the first warp.
 template <int K, int kStride = kPair>
 __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
                                            const float2* __restrict__ spectra,

@@ -1,21 +1,21 @@
-// What the rungs share that convolve by transforms of 32 x 32 tiles of planes.
+// Shared by the rungs that convolve by transforms of 32 x 32 tiles of planes.
 //
-// Two real planes a and b travel as one complex plane a + i b. Its transform C holds
-// both: A(k) = (C(k) + conj C(-k)) / 2 and B(k) = (C(k) - conj C(-k)) / 2 i. So a
-// thread that owns the frequencies k and -k has A(k) and B(k), and A(-k) and B(-k) are
-// their conjugates. The four frequencies that are their own opposite have real spectra;
-// two go to one owner, which calls one the real and the other the imaginary part.
+// Two real planes a and b are transformed as one complex plane a + i b. Its transform C
+// holds both: A(k) = (C(k) + conj C(-k)) / 2 and B(k) = (C(k) - conj C(-k)) / 2 i. So a
+// thread that owns frequencies k and -k has A(k) and B(k), and A(-k) and B(-k) are
+// their conjugates. The four frequencies that are their own opposites have real
+// spectra; an owner has two of them, one as the real and one as the imaginary part.
 #pragma once
 #include "../fft32.cuh"
 
-constexpr int kEdge = 32;              // of a tile
-constexpr int kPitch = kEdge + 1;      // of its rows in shared memory
-constexpr int kPair = kEdge * kPitch;  // complex numbers of a pair of planes there
-constexpr int kOwners = 512;           // of the frequencies of a plane
+constexpr int kEdge = 32;              // side of a tile
+constexpr int kPitch = kEdge + 1;      // pitch of its rows in shared memory
+constexpr int kPair = kEdge * kPitch;  // complex numbers per pair of planes
+constexpr int kOwners = 512;           // owners of a plane's frequencies
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// The frequencies of one owner: indices row * kEdge + column, and whether each is its
-// own opposite.
+// The rows and columns of an owner's two frequencies, and whether each is its own
+// opposite.
 struct Owned {
     int first_row, first_col, second_row, second_col;
     bool own_opposites;
@@ -31,7 +31,7 @@ __device__ __forceinline__ Owned owned_by(int owner)
     return {half, within, half, kEdge - within, false};
 }
 
-// A's and B's spectra at the owner's frequencies, both doubled unless own opposites.
+// The spectra of A and B at the owner's frequencies, doubled unless own opposites.
 __device__ __forceinline__ void untangle(float2 first, float2 second, bool own,
                                          float2& a, float2& b)
 {
@@ -41,7 +41,7 @@ __device__ __forceinline__ void untangle(float2 first, float2 second, bool own,
             : float2{first.y + second.y, second.x - first.x};
 }
 
-// The inverse of untangle, not doubled.
+// The inverse of untangle, without its factor of two.
 __device__ __forceinline__ void tangle(float2 a, float2 b, bool own, float2& first,
                                        float2& second)
 {
@@ -49,13 +49,13 @@ __device__ __forceinline__ void tangle(float2 a, float2 b, bool own, float2& fir
     second = own ? float2{a.y, b.y} : float2{a.x + b.y, b.x - a.y};
 }
 
-// The tile of a warp's pair of planes: input plane z and the one after it, input row
-// and column of its first point, which may lie outside the volume.
+// The tile of a warp's pair of planes: input plane z and the next one, and row and
+// column of its first point, which may be outside the volume.
 struct Place {
     int z, row, col;
 };
 
-// Lane x of the warp gets column x of both planes, zeros outside the volume.
+// Loads column x of both planes in lane x, with zeros outside the volume.
 __device__ __forceinline__ void load_columns(float2 (&column)[kEdge],
                                              const float* __restrict__ source, int n,
                                              Place place)
@@ -86,8 +86,8 @@ __device__ __forceinline__ void load_columns(float2 (&column)[kEdge],
     }
 }
 
-// From columns to the spectrum of the pair, pair[row][column], in the warp's part of
-// shared memory: columns in registers, exchanged there for rows, rows in registers.
+// Transforms columns into the spectrum of the pair, pair[row][column], in the warp's
+// part of shared memory: first columns, then, after an exchange there, rows.
 __device__ __forceinline__ void transform(float2* __restrict__ pair,
                                           float2 (&v)[kEdge])
 {
@@ -103,8 +103,8 @@ __device__ __forceinline__ void transform(float2* __restrict__ pair,
     for (int x = 0; x < kEdge; ++x) pair[lane * kPitch + x] = v[x];
 }
 
-// The inverse of transform, for the first kKept rows and columns. `when_read` is called
-// when the warp needs its part of shared memory no more.
+// The inverse of transform, for the first kKept rows and columns. Calls `when_read` as
+// soon as the warp no longer needs its part of shared memory.
 template <int kKept, typename WhenRead>
 __device__ __forceinline__ void transform_back(float2 (&v)[kEdge],
                                                float2* __restrict__ pair,
@@ -117,7 +117,7 @@ __device__ __forceinline__ void transform_back(float2 (&v)[kEdge],
 #pragma unroll
     for (int x = 0; x < kKept; ++x) pair[lane * kPitch + x] = v[x];
     __syncwarp();
-    // Lanes from kKept on read the rest of the spectrum; nobody stores their columns.
+    // Lanes from kKept on read the rest of the spectrum; their columns are not stored.
 #pragma unroll
     for (int y = 0; y < kEdge; ++y) v[y] = pair[y * kPitch + lane];
     when_read();
@@ -129,8 +129,8 @@ __device__ __forceinline__ bool is_strange(float value)
     return !(fabsf(value) <= 3.402823466e38f);
 }
 
-// Stores what lies in the volume of kKept rows and kWide columns of outputs of a pair
-// of planes: plane place.z if `a`, the next if `b`. Returns whether one is not finite.
+// Stores those of a pair's kKept rows and kWide columns of outputs that are inside the
+// volume: plane place.z if `a`, the next if `b`. Returns whether one is not finite.
 template <int kKept, int kWide = kKept>
 __device__ __forceinline__ bool store_columns(float* __restrict__ target, int n,
                                               Place place, bool a, bool b,
@@ -164,7 +164,7 @@ __device__ __forceinline__ bool store_columns(float* __restrict__ target, int n,
     return strange;
 }
 
-// One output, term by term; value(z, y, x) is the volume's, zero outside.
+// One output, term by term; value(z, y, x) is an element of the volume, zero outside.
 template <int K, typename Value>
 __device__ float term_by_term(Value value, const float* __restrict__ weights, int plane,
                               int row, int col)
@@ -179,9 +179,9 @@ __device__ float term_by_term(Value value, const float* __restrict__ weights, in
     return sum;
 }
 
-// Computes those outputs of a block again that are not finite, up to plane `last` - 1.
-// A transform spreads a NaN, or an overflow of its own, over the whole tile; the sum
-// does not. All threads of the block call it, after their stores.
+// Recomputes those of a block's outputs that are not finite, up to plane `last` - 1: a
+// transform spreads a NaN, or an overflow of its own, over the whole tile; the direct
+// sum does not. All threads of the block must call it, after their stores.
 template <int K, int kWide, typename Value>
 __device__ __forceinline__ void mend_values(float* __restrict__ target, Value value,
                                             const float* __restrict__ weights, int n,
@@ -213,10 +213,10 @@ __device__ __noinline__ void mend(float* __restrict__ target,
     mend_values<K, kWide>(target, value, weights, n, place, planes, n);
 }
 
-// spectra[K - 1 - dz][owner]: the conjugate spectrum of plane dz of the weights (an
-// output takes weight d from d further on: a correlation), with the scale of the
-// transforms there and back and of untangle. Own opposites are real: two in one number.
-// All threads of the block call it; it has plane blockIdx.x and blockDim.x owners.
+// Fills spectra[K - 1 - dz][owner]: the conjugate spectrum of plane dz of the weights
+// (the convolution is a correlation), including the scale of both transforms and of
+// untangle. Own opposites are real: two in one complex number. All threads of the block
+// must call it; it handles plane blockIdx.x and blockDim.x owners.
 template <int K>
 __device__ __forceinline__ void transform_weights(const float* __restrict__ weights,
                                                   float2* __restrict__ spectra)

@@ -1,5 +1,5 @@
-// A histogram of bytes with a copy per lane: word bin * 32 + lane. Counting is free of
-// bank conflicts.
+// A histogram of bytes with one copy per lane: word bin * 32 + lane. Counting is free
+// of bank conflicts.
 constexpr int kThreads = 256;
 constexpr int kBins = 256;
 constexpr int kCopies = 32;

@@ -16,6 +16,6 @@ __global__ void votes(
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     const bool inside = i < n;
     const bool high = inside && values[i] >= kHalf;
-    // TODO: let each lane vote, and let one lane per warp add what the warp counted.
+    // TODO: let each lane vote, and let one lane per warp add the warp's counts.
     if (inside) atomicAdd(&counts[high], 1u);
 }

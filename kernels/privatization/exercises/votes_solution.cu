@@ -16,7 +16,7 @@ __global__ void votes(
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     const bool inside = i < n;
     const bool high = inside && values[i] >= kHalf;
-    // No lane has returned: lanes past the end vote too, for neither bin.
+    // No lane has returned: lanes past the end also vote, for neither bin.
     const int total = __popc(__ballot_sync(kAllLanes, inside));
     const int ones = __popc(__ballot_sync(kAllLanes, high));
     if (threadIdx.x % kWarpSize == 0) {

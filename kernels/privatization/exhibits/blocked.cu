@@ -1,5 +1,5 @@
-// An exhibit, slow on purpose: each thread counts a run of neighbouring values, as a
-// thread of a CPU would.
+// Exhibit, slow on purpose: each thread counts a run of neighbouring values, as a CPU
+// thread would.
 template <int kBins>
 __global__ void histogram_blocked(
     const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)

@@ -1,4 +1,4 @@
-// An exhibit, useless on purpose: what some teaching code calls privatization.
+// Exhibit, useless on purpose: the copies that some teaching code calls privatization.
 __global__ void sum_direct(const float* a, const float* b, float* out, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
-// An exhibit, wrong on purpose: a private copy in shared memory, and a plain ++ in
-// place of the atomic.
+// Exhibit, wrong on purpose: a private copy in shared memory, with a plain ++ in place
+// of the atomic.
 __global__ void histogram_racing(
     const unsigned char* __restrict__ values, unsigned* __restrict__ counts, int n)
 {

@@ -1,4 +1,4 @@
-// Idea: only as many blocks as fit on the GPU: there are few copies to merge.
+// Idea: only as many blocks as fit on the GPU, so that there are few copies to merge.
 // From the rung before: a grid-stride loop over the values.
 // Requires: counts set to zero; values of kBins or more are not counted.
 #include "clear.cuh"

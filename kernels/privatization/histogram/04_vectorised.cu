@@ -1,6 +1,6 @@
 // Idea: load 16 values at a time, so that loading costs less than counting.
-// From the rung before: the values come as uint4, and their bytes are taken out of its
-// words.
+// From the rung before: values are loaded as uint4, and their bytes are extracted from
+// its words.
 // Requires: counts set to zero; values aligned to 16 bytes; values of kBins or more are
 // not counted.
 #include "clear.cuh"

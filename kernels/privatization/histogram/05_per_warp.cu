@@ -1,5 +1,5 @@
-// Idea: one copy per warp, so that the warps of a block do not add to the same words.
-// From the rung before: kWarps copies, one behind the other, and a sum over them before
+// Idea: one copy per warp, so that a block's warps do not add to the same words.
+// From the rung before: kWarps copies, one after the other, and a sum over them before
 // the merge.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
 // threads; values of kBins or more are not counted.

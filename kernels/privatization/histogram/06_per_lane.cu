@@ -1,13 +1,13 @@
 // Idea: one copy per lane, interleaved: lane l uses bank l, whatever the values.
-// From the rung before: as many copies in as many bytes, but one for each lane instead
-// of each warp: word bin * 32 + lane.
+// From the rung before: as many copies in as many bytes, but one per lane instead of
+// one per warp: word bin * 32 + lane.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
 // threads; values of kBins or more are not counted.
 #include "clear.cuh"
 #include "count.cuh"
 
 constexpr int kThreads = 1024;
-constexpr int kCopies = 32;  // one per lane, which is also one per bank
+constexpr int kCopies = 32;  // one per lane and so one per bank
 
 template <int kBins>
 __global__ void __launch_bounds__(kThreads) histogram_per_lane(
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads) histogram_per_lane(
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            // Lanes read different bins, so each starts in another bank.
+            // Lanes read different bins, so each lane starts in a different bank.
             sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {

@@ -1,4 +1,4 @@
-// Idea: four loads in flight per thread: values arrive while others are counted.
+// Idea: keep four loads in flight per thread: values arrive while others are counted.
 // From the rung before: kUnroll independent loads, all issued before the first value is
 // counted.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
@@ -7,7 +7,7 @@
 #include "count.cuh"
 
 constexpr int kThreads = 1024;
-constexpr int kCopies = 32;  // one per lane, which is also one per bank
+constexpr int kCopies = 32;  // one per lane and so one per bank
 constexpr int kUnroll = 4;
 
 template <int kBins>
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads) histogram_unrolled(
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            // Lanes read different bins, so each starts in another bank.
+            // Lanes read different bins, so each lane starts in a different bank.
             sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {

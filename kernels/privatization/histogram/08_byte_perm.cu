@@ -1,4 +1,4 @@
-// Idea: one byte permute makes the address: bin in byte 1, copy in byte 0.
+// Idea: compute an address with one byte permute: bin in byte 1, copy in byte 0.
 // From the rung before: 64 copies, so that a bin fills 256 bytes, and no shift, mask or
 // addition per address.
 // Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
@@ -10,7 +10,7 @@ constexpr int kThreads = 1024;
 constexpr int kUnroll = 4;
 constexpr int kBinBytes = 256;  // one step of byte 1 of an address
 constexpr int kWordBytes = sizeof(unsigned);
-// One per lane of two neighbouring warps, so two in each bank.
+// One copy per lane of two neighbouring warps, so two in each bank.
 constexpr int kCopies = kBinBytes / kWordBytes;
 
 // Byte 0 of the result is byte 0 of place, and byte 1 is byte b of word. Bytes 2 and 3
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads) histogram_byte_perm(
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            // Lanes read different bins, so each starts in another bank.
+            // Lanes read different bins, so each lane starts in a different bank.
             sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {

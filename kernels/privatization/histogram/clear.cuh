@@ -1,5 +1,5 @@
-// Zero the counts before any block adds to them. This is a launch of its own, because
-// blocks of one launch cannot wait for each other.
+// Zero the counts before any block adds to them, in a separate launch, because blocks
+// of one launch cannot wait for each other.
 template <int kBins>
 __global__ void histogram_clear(unsigned* __restrict__ counts)
 {

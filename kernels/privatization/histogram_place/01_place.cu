@@ -1,10 +1,10 @@
-// Idea: histogram's first rung, with its 256 counts at a place of our choice.
+// Idea: histogram's first rung, with its 256 counts at an offset that we choose.
 // From the rung before: the first rung.
 // Requires: counts set to zero; the first `before` of them stay zero.
 constexpr int kThreads = 256;
 
-// Zero all counts before any block adds to them. This is a launch of its own, because
-// blocks of one launch cannot wait for each other.
+// Zero all counts before any block adds to them, in a separate launch, because blocks
+// of one launch cannot wait for each other.
 __global__ void clear(unsigned* __restrict__ counts, int number)
 {
     for (int i = threadIdx.x; i < number; i += blockDim.x) {

@@ -1,4 +1,4 @@
-// The pointers promise not to overlap, so a load may go ahead of an earlier store.
+// __restrict__: the arrays do not overlap, so loads may move ahead of earlier stores.
 __global__ void in_flight(
     const float* __restrict__ source, float* __restrict__ target, int n)
 {

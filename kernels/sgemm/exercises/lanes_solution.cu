@@ -33,7 +33,7 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
                 sum[i / 4][i % 4] += l[i / 4] * r[i % 4];
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncwarp();
     }
 #pragma unroll

@@ -4,7 +4,7 @@ constexpr int kTile = 16;
 __global__ void product(const float* __restrict__ A, const float* __restrict__ B,
                         float* __restrict__ C, int M, int N, int K)
 {
-    // TODO: two pairs of tiles, in turn, so that one barrier per round is enough.
+    // TODO: use two pairs of tiles in turn, so that one barrier per round is enough.
     __shared__ float a[kTile][kTile];
     __shared__ float b[kTile][kTile];
     const int x = threadIdx.x, y = threadIdx.y;
@@ -17,7 +17,7 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
         for (int k = 0; k < kTile; ++k) {
             sum += a[y][k] * b[k][x];
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
     if (row < M && col < N) C[row * N + col] = sum;

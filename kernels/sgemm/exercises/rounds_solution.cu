@@ -12,7 +12,7 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
     for (int k0 = 0, turn = 0; k0 < K; k0 += kTile, turn ^= 1) {
         a[turn][y][x] = row < M && k0 + x < K ? A[row * K + k0 + x] : 0.0f;
         b[turn][y][x] = k0 + y < K && col < N ? B[(k0 + y) * N + col] : 0.0f;
-        // These tiles are complete; all reads of the ones replaced next are done.
+        // These tiles are complete, and all reads of the ones replaced next are done.
         __syncthreads();
         for (int k = 0; k < kTile; ++k) {
             sum += a[turn][y][k] * b[turn][k][x];

@@ -1,4 +1,4 @@
-// C = alpha A B + beta C, one thread for each element of C.
+// C = alpha A B + beta C, with one thread per element of C.
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B,
                       float beta, float* C)
 {

@@ -1,6 +1,6 @@
-// Idea: 8 x 8 sums a thread, 16 bytes per global access, A's tile transposed.
-// From the rung before: the first rung: a widely read step, in place of vectorised of
-// the ladder matmul, with its bank conflicts left in.
+// Idea: 8 x 8 sums per thread, 16 bytes per global access, A's tile transposed.
+// From the rung before: the first rung: a step of a widely read worklog, in place of
+// matmul's vectorised, with its bank conflicts left in.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
 // 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

@@ -1,6 +1,6 @@
-// Idea: store B's tile in the order of the reads: 16 lanes read 16 neighbouring floats.
-// From the rung before: the columns of b are permuted; every access to it is of 4 bytes
-// now.
+// Idea: store B's tile in read order, so that 16 lanes read 16 neighbouring floats.
+// From the rung before: the columns of b are permuted; now every access to b is 4 bytes
+// wide.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
 // 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

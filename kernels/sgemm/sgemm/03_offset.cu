@@ -1,4 +1,4 @@
-// Idea: B's rows in shared memory are 5 floats longer: each starts in another bank.
+// Idea: lengthen B's rows in shared memory by 5 floats: each starts in another bank.
 // From the rung before: b as in square, with a pitch of kTile + 5; its rows are no
 // longer aligned to 16 bytes.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

@@ -1,4 +1,4 @@
-// Idea: pad the array that has the conflicts: A's tile, where it is stored.
+// Idea: pad the array that has the conflicts: A's tile, in its stores.
 // From the rung before: 16 bytes per access again, as in square; the sums of a thread
 // are four squares, half a tile apart, so that lanes read neighbouring quads of B.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
@@ -10,7 +10,7 @@ constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kAcross = kTile / kOut;
 constexpr int kThreads = 256;
-// Lanes that store one row of A for different k use different banks, and a quad still
+// Lanes that store a row of A for different k use different banks, and each quad still
 // starts at a multiple of 16 bytes.
 constexpr int kPitch = kTile + 4;
 constexpr int kHalf = kTile / 2;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

@@ -1,5 +1,5 @@
-// Idea: a warp computes a compact tile, 64 x 32: its lanes read fewer different quads.
-// From the rung before: the lanes of a warp form 8 x 4 instead of 2 x 16; the four
+// Idea: a warp computes a compact tile, 64 x 32, so its lanes read fewer quads.
+// From the rung before: a warp's lanes form a grid of 8 x 4 instead of 2 x 16; the four
 // squares are half a warp's tile apart.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
 // 16 bytes, and n and k are multiples of 4.
@@ -9,7 +9,7 @@ constexpr int kTile = 128;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kThreads = 256;
-// Lanes that store one row of A for different k use different banks, and a quad still
+// Lanes that store a row of A for different k use different banks, and each quad still
 // starts at a multiple of 16 bytes.
 constexpr int kPitch = kTile + 4;
 // A warp's tile is 64 x 32 and its lanes 8 x 4; eight warps make the block's tile.
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

@@ -1,6 +1,6 @@
-// Idea: number the lanes so that neighbouring lanes share a quad, of A and of B alike.
-// From the rung before: two lines: which of the 8 x 4 places of the warp's tile a lane
-// takes.
+// Idea: number the lanes so that neighbouring lanes share a quad, both of A and of B.
+// From the rung before: two lines, which place the lanes in the 8 x 4 grid of the
+// warp's tile.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
 // 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
@@ -9,7 +9,7 @@ constexpr int kTile = 128;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kThreads = 256;
-// Lanes that store one row of A for different k use different banks, and a quad still
+// Lanes that store a row of A for different k use different banks, and each quad still
 // starts at a multiple of 16 bytes.
 constexpr int kPitch = kTile + 4;
 // A warp's tile is 64 x 32 and its lanes 8 x 4; eight warps make the block's tile.
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     const int a_line = threadIdx.x / (kDepth / 4), a_k = threadIdx.x % (kDepth / 4) * 4;
     const int b_line = threadIdx.x / (kTile / 4), b_col = threadIdx.x % (kTile / 4) * 4;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad of
-    // A.
+    // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad
+    // of A.
     const int down = lane / 8 * 2 + lane % 2, across = lane / 2 % kLanesAcross;
     const int line = warp / (kTile / kWarpCols) * kWarpRows + down * 4;
     const int col = warp % (kTile / kWarpCols) * kWarpCols + across * 4;
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                 }
             }
         }
-        // All reads of these tiles are done before the next overwrite them.
+        // All reads of these tiles are done before the next tiles overwrite them.
         __syncthreads();
     }
 #pragma unroll

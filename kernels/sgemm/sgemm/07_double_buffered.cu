@@ -1,6 +1,6 @@
 // Idea: two pairs of tiles take turns: the next pair is loaded while this one is used.
-// From the rung before: loads fill registers first and shared memory last; one barrier
-// a round instead of two.
+// From the rung before: loads go to registers first and to shared memory last; one
+// barrier per round instead of two.
 // Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
 // 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
@@ -9,7 +9,7 @@ constexpr int kTile = 128;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kThreads = 256;
-// Lanes that store one row of A for different k use different banks, and a quad still
+// Lanes that store a row of A for different k use different banks, and each quad still
 // starts at a multiple of 16 bytes.
 constexpr int kPitch = kTile + 4;
 // A warp's tile is 64 x 32 and its lanes 8 x 4; eight warps make the block's tile.
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(kThreads, 2)
     const int a_line = threadIdx.x / (kDepth / 4), a_k = threadIdx.x % (kDepth / 4) * 4;
     const int b_line = threadIdx.x / (kTile / 4), b_col = threadIdx.x % (kTile / 4) * 4;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad of
-    // A.
+    // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad
+    // of A.
     const int down = lane / 8 * 2 + lane % 2, across = lane / 2 % kLanesAcross;
     const int line = warp / (kTile / kWarpCols) * kWarpRows + down * 4;
     const int col = warp % (kTile / kWarpCols) * kWarpCols + across * 4;

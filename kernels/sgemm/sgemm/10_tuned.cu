@@ -1,6 +1,6 @@
-// Idea: a searched tile, 64 x 512, 8 x 16 sums a thread: 24 operands, 128 products.
-// From the rung before: only the tile, and its name (before: 16 operands for 64
-// products); the search has a record of its own.
+// Idea: a tile found by search, 64 x 512, 8 x 16 sums: 24 operands for 128 products.
+// From the rung before: only the tile (before: 16 operands for 64 products) and its
+// name; the search has its own record.
 // Requires: a block of Tile::kThreads threads and Tile::kBytes of shared memory. kWidth
 // = 4: rows start at multiples of 16 bytes, n and k are multiples of 4. kWhole: kWidth
 // = 4, and the tile divides m, n and k.

@@ -1,9 +1,9 @@
-// Idea: stream-K: equal shares for all SMs; the tiles of the last wave are cut along k.
-// From the rung before: full waves as before, sgemm_whole; then a range of slices for
-// each block, sgemm_portion; then the sums of the cut tiles, sgemm_gather.
-// Requires: as tuned; tiles from `whole` on are cut into portions of `portion` slices,
-// at most a tile's; parts holds two tiles for each portion. sgemm_gather: a row of
-// blocks of any length for each cut tile.
+// Idea: stream-K: split the last wave's tiles along k into equal shares for all SMs.
+// From the rung before: full waves as before (sgemm_whole); then one range of slices
+// per block (sgemm_portion); then the sums of the split tiles (sgemm_gather).
+// Requires: as tuned; tiles from `whole` on are split into portions of `portion`
+// slices, at most a tile's number; parts holds two tiles per portion. sgemm_gather: one
+// row of blocks per split tile, of any length.
 #include "pipeline.cuh"
 
 template <class T, int kWidth, bool kWhole>
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
 {
     extern __shared__ __align__(16) float shared[];
     constexpr bool kAhead = true;
-    // Slices are numbered through all cut tiles.
+    // Slices are numbered consecutively over all split tiles.
     const int slices = slices_of<T>(K);
     int at = blockIdx.x * portion;
     const int end = min(at + portion, (tiles_of<T>(M, N) - whole) * slices);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
         const int tile = at / slices, first = at % slices,
                   last = min(slices, first + end - at);
         const int2 place = place_of_tile<T>(whole + tile, M, N);
-        if (piece > 0) __syncthreads();  // all reads of the piece before are done
+        if (piece > 0) __syncthreads();  // all reads of the previous piece are done
         Multiplication<T, kWidth, kWhole, kAhead> sums(
             M, N, A, lda, B, ldb, place, first * T::kDepth, min(K, last * T::kDepth),
             shared);
@@ -66,7 +66,7 @@ __global__ void sgemm_gather(int M, int N, int K, int whole, int portion, float 
     const int quad = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = quad / (T::kCols / 4), col = quad % (T::kCols / 4) * 4;
     const int2 place = place_of_tile<T>(whole + tile, M, N);
-    // A tile that one block has computed alone is stored already.
+    // A tile that one block computed alone is already stored.
     if (first == last || row >= T::kRows || place.x + row >= M || place.y + col >= N)
         return;
     float sum[4] = {};

@@ -1,6 +1,6 @@
 // The product of one tile of C, through a ring of stages in shared memory that
-// asynchronous copies fill ahead of use. A Tile names all sizes; a rung chooses a Tile
-// and whether operands are read ahead. A slice is kDepth steps of k.
+// asynchronous copies fill ahead of use. A Tile defines all sizes; a rung chooses a
+// Tile and whether to prefetch operands. A slice is kDepth steps of k.
 #pragma once
 #include "../../common/async_copy.cuh"
 #include "quads.cuh"
@@ -15,16 +15,16 @@ struct Tile {
     static constexpr int kWarpsDown = kWarpsDown_, kWarpsAcross = kWarpsAcross_;
     static constexpr int kLanesDown = kLanesDown_, kLanesAcross = 32 / kLanesDown;
     static constexpr int kThreads = 32 * kWarpsDown * kWarpsAcross;
-    // What a thread computes.
+    // The sums of a thread.
     static constexpr int kDown = kRows / (kWarpsDown * kLanesDown),
                          kAcross = kCols / (kWarpsAcross * kLanesAcross);
-    // A's tile is transposed: eight lanes store eight steps of k, and with four floats
-    // more per row they use eight times four banks.
+    // A's tile is transposed: eight lanes store eight steps of k, and four floats of
+    // padding per row put these into different groups of four banks.
     static constexpr int kPitch = kRows + 4;
     static constexpr int kFloatsA = kDepth * kPitch, kFloatsB = kDepth * kCols;
     static constexpr int kBytes = 4 * kStages * (kFloatsA + kFloatsB);
-    // Blocks on an SM that the compiler leaves registers for: up to 128 a thread for 64
-    // sums, 255 for more.
+    // Blocks per SM whose registers fit: up to 128 per thread for 64 sums, 255 for
+    // more.
     static constexpr int kBlocks = (kDown * kAcross > 64 ? 256 : 512) / kThreads;
     static_assert(kBlocks >= 1, "registers for one block at least");
     static_assert(kLanesDown == 4 || kLanesDown == 8,
@@ -41,8 +41,8 @@ struct Tile {
     static_assert(kStages >= 2, "one stage is used while another fills");
 };
 
-// Tiles that cover C, and slices that cover k: at least one, so that C is written where
-// k is 0.
+// The number of tiles that cover C, and of slices that cover k: at least one slice, so
+// that C is written even if k is 0.
 template <class T>
 __device__ int tiles_of(int M, int N)
 {
@@ -69,18 +69,18 @@ __device__ int2 place_of_tile(int index, int M, int N)
     return {(group * kGroup + within % high) * T::kRows, within / high * T::kCols};
 }
 
-// What a block adds up: rows from `row`, columns from `col`, steps of k from `first_k`
-// to `last_k`.
+// A block's product: rows from `row`, columns from `col`, steps of k from `first_k` to
+// `last_k`.
 template <class T, int kWidth, bool kWhole, bool kAhead>
 struct Multiplication {
     int M, N, row, col, last_k;
-    const float* from_a;  // what this thread copies next
+    const float* from_a;  // the sources of this thread's next copies
     const float* from_b;
     size_t next_a, next_b;  // floats from one round of a slice's copies to the next
     int ldb, k;
-    int to_a, to_b;  // where it copies to, within a stage
+    int to_a, to_b;  // offsets in a stage to which it copies
     int a_row, b_col, a_k, b_k;
-    int read_a, read_b;  // what it reads, within a stage
+    int read_a, read_b;  // offsets in a stage from which it reads
     float* a;
     float* b;
     __align__(16) float sum[T::kDown][T::kAcross];
@@ -118,8 +118,8 @@ struct Multiplication {
         read_b = warp % T::kWarpsAcross * (T::kCols / T::kWarpsAcross) + across * 4;
     }
 
-    // Copies start at this step of a slice, behind the loads that the first steps wait
-    // for.
+    // Copies start at this step of a slice, after the loads on which the first steps
+    // wait.
     static constexpr int kCopyStep = 2;
     static constexpr int kCopyRowsA = T::kThreads / 8,
                          kCopyRowsB = T::kThreads / (T::kCols / 4);
@@ -176,8 +176,8 @@ struct Multiplication {
         }
     }
 
-    // Column by column, down and up again: neighbouring products share an operand,
-    // which need not be read again.
+    // Columns in alternating directions: consecutive products share an operand, which
+    // need not be read again.
     __device__ __forceinline__ void add(const float (&left)[T::kDown],
                                         const float (&above)[T::kAcross])
     {
@@ -215,7 +215,7 @@ struct Multiplication {
 #pragma unroll 1
         for (int slice = 0; slice < slices; ++slice) {
             wait_for_groups<T::kStages - 2>();
-            // This slice has arrived; all reads of the one before are done.
+            // This slice has arrived, and all reads of the previous one are done.
             __syncthreads();
             if (slice + T::kStages - 1 < slices) start_copies(free);
             close_group();
@@ -230,8 +230,8 @@ struct Multiplication {
         }
     }
 
-    // Reads the operands of the next step into a second set of registers before it uses
-    // those of this one.
+    // Reads the operands of the next step into a second set of registers before using
+    // those of this step.
     __device__ __forceinline__ void run_ahead(int slices)
     {
         float left[2][T::kDown], above[2][T::kAcross];
@@ -250,7 +250,7 @@ struct Multiplication {
                     free = stage;
                     stage = after(stage);
                     wait_for_groups<T::kStages - 2>();
-                    // The next slice has arrived; all reads of this one are done.
+                    // The next slice has arrived, and all reads of this one are done.
                     __syncthreads();
                     read(left[next], above[next], stage, 0);
                 }
@@ -263,7 +263,7 @@ struct Multiplication {
         }
     }
 
-    // Stores the sums, not scaled, to a tile of their own.
+    // Stores the unscaled sums to a separate tile.
     __device__ void keep(float* part)
     {
 #pragma unroll

@@ -1,10 +1,10 @@
-// The rungs' accesses to four neighbouring floats of a row: load_quad, and blend_quad to
-// write C. `available` of the four are inside the matrix: all or none if kWidth = 4.
+// Accesses to four neighbouring floats of a row: load_quad, and blend_quad to write C.
+// `available` of the four are inside the matrix: all or none if kWidth = 4.
 #pragma once
 #include "../../common/load_quad.cuh"
 
-// alpha times the sums, plus beta times the old values. With beta = 0 nothing is read:
-// C may hold anything, even NaN.
+// alpha times the sums, plus beta times the old values. With beta = 0, nothing is read,
+// so C may hold anything, even NaN.
 template <int kWidth>
 __device__ void blend_quad(float* to, const float* sums, float alpha, float beta,
                            int available)

@@ -1,8 +1,7 @@
 // Idea: a lane has four columns, and a warp reads its row's elements 32 at a time.
-// From the rung before: one load of 32 elements serves all of them, by shuffles, and a
-// row of B comes in loads of 16 bytes: 128 columns a warp.
-// Requires: n a multiple of 4, B and C at multiples of 16 bytes; blocks of kThreads
-// threads.
+// From the rung before: a warp loads 32 elements at once and distributes them by
+// shuffles; rows of B are read with 16-byte loads, 128 columns per warp.
+// Requires: n a multiple of 4, B and C aligned to 16 bytes; blocks of kThreads threads.
 
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;

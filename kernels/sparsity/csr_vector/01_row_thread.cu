@@ -1,4 +1,4 @@
-// Idea: a thread adds up a row.
+// Idea: one thread adds up each row.
 // From the rung before: the first rung.
 // Requires: blocks of kThreads threads.
 

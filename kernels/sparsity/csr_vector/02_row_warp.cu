@@ -1,5 +1,5 @@
-// Idea: a warp adds up a row, so that its loads are neighbours.
-// From the rung before: a warp per row, and a sum over lanes at the end.
+// Idea: one warp adds up each row, so that its loads are coalesced.
+// From the rung before: a warp per row, and a sum over its lanes at the end.
 // Requires: blocks of kThreads threads.
 #include "../../common/warp.cuh"
 

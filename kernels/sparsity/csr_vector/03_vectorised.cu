@@ -1,7 +1,7 @@
 // Idea: 16 bytes of columns and of values per load.
 // From the rung before: from the row's first multiple of four on, a lane takes four
-// neighbours at once; the few elements before and behind are taken one by one.
-// Requires: blocks of kThreads threads; columns and values at multiples of 16 bytes.
+// neighbours at once; the few elements before and after are taken one by one.
+// Requires: blocks of kThreads threads; columns and values aligned to 16 bytes.
 #include "row.cuh"
 
 constexpr int kThreads = 256;

@@ -1,8 +1,8 @@
-// Idea: as many lanes for a row as it has work for.
-// From the rung before: groups of kLanes lanes, chosen by the mean length of a row: a
-// warp takes 32 / kLanes rows.
+// Idea: give each row only as many lanes as it has work for.
+// From the rung before: groups of kLanes lanes, chosen by the mean length of a row, so
+// a warp takes 32 / kLanes rows.
 // Requires: kLanes a power of two up to 32; blocks of kThreads threads; columns and
-// values at multiples of 16 bytes.
+// values aligned to 16 bytes.
 #include "row.cuh"
 
 constexpr int kThreads = 256;

@@ -3,7 +3,7 @@
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// y[row] for the row of this thread's group of kLanes lanes. All threads call it.
+// Computes y[row] for the row of this thread's group of kLanes lanes. All threads call.
 template <int kLanes, int kThreads>
 __device__ __forceinline__ void sum_row(const int* __restrict__ offsets,
                                         const int* __restrict__ columns,

@@ -1,5 +1,5 @@
 // One warp multiplies 16 x 64 sparse halves, stored as 16 x 32, with 64 x 8 halves,
-// which are stored by columns. A register of metadata in each lane is enough for both
+// which are stored by columns. One register of metadata per lane is enough for both
 // products. As it is, the kernel stops after the first.
 constexpr int kThreads = 32;
 
@@ -22,6 +22,6 @@ extern "C" __global__ void product(const unsigned* __restrict__ values,
         : "r"(upper[t]), "r"(lower[t]), "r"(upper[t + 4]), "r"(lower[t + 4]),
           "r"(column[t]), "r"(column[t + 4]), "r"(column[t + 8]), "r"(column[t + 12]),
           "r"(e));
-    // TODO: add the product of the other 32 of k.
+    // TODO: add the product over the other 32 of k.
     for (int i = 0; i < 4; ++i) c[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
 }

@@ -1,5 +1,5 @@
 // One warp multiplies 16 x 64 sparse halves, stored as 16 x 32, with 64 x 8 halves,
-// which are stored by columns. A register of metadata in each lane is enough for both
+// which are stored by columns. One register of metadata per lane is enough for both
 // products.
 constexpr int kThreads = 32;
 
@@ -22,7 +22,7 @@ extern "C" __global__ void product(const unsigned* __restrict__ values,
         : "r"(upper[t]), "r"(lower[t]), "r"(upper[t + 4]), "r"(lower[t + 4]),
           "r"(column[t]), "r"(column[t + 4]), "r"(column[t + 8]), "r"(column[t + 12]),
           "r"(e));
-    asm volatile(  // the lanes with t = 2 and 3 have the metadata of these
+    asm volatile(  // lanes with t = 2 and 3 supply their metadata
         "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
         " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3},"
         " %12, 0x1;"

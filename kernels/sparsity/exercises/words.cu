@@ -1,16 +1,16 @@
-// Metadata come by rows: 16 bits for each 16 of k. Bring them into the order of lanes:
-// for each 64 of k and each 16 rows 32 words, of which word 4g + t has row g in its
-// lower half and row g + 8 in its upper half, of the 16 of k from 16t. As it is, a word
-// has two neighbours of one row.
+// Metadata are stored by rows: 16 bits per 16 of k. Reorder them by lanes: for each 64
+// of k and each 16 rows, there are 32 words. Word 4g + t has 16 of k from 16t: of row g
+// in its lower half, of row g + 8 in its upper half. As it is, a word has two
+// neighbours of one row.
 constexpr int kThreads = 32;
 
-// A block for each 64 of k (x) and each 16 rows (y); a row has `pieces` of 16 bits.
+// One block per 64 of k (x) and 16 rows (y); a row has `pieces` pieces of 16 bits.
 extern "C" __global__ void words(const unsigned short* __restrict__ rows,
                                  unsigned* __restrict__ packed, int pieces)
 {
     const int lane = threadIdx.x, slab = blockIdx.x, tile = blockIdx.y;
     const unsigned short* const mine = rows + tile * 16 * pieces + slab * 4;
-    // TODO: which two rows does this lane have, and which piece of them?
+    // TODO: which two rows does this lane need, and which piece of them?
     const unsigned lower = mine[lane / 2 * pieces + lane % 2 * 2];
     const unsigned upper = mine[lane / 2 * pieces + lane % 2 * 2 + 1];
     packed[(slab * gridDim.y + tile) * 32 + lane] = lower | upper << 16;

@@ -1,5 +1,5 @@
-// Exhibit: our first version of the rung wgmma, which waits for the slab before, as
-// dense kernels do. On an H200 its results are wrong.
+// Exhibit: our first version of the rung wgmma, which waits only for the previous slab,
+// as dense kernels do. On an H200, its results are wrong.
 #include "../sparse_gemm/tile.cuh"
 
 constexpr int kStages = 5;
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             wgmma_sparse_f16_rows_of_n<0>(d, a, b, e, slab > 0);
             wgmma_sparse_f16_rows_of_n<1>(d, a + 2, b + 256, e, true);
             wgmma_commit();
-            wgmma_wait<1>();  // the slab before is done, and its slot is free
+            wgmma_wait<1>();  // the previous slab is done, and its slot is free
             __syncwarp();
             if (slab > 0 && threadIdx.x % 32 == 0)
                 mbarrier_arrive(&empty[(slab - 1) % kStages]);

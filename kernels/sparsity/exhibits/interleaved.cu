@@ -1,6 +1,6 @@
-// Exhibit. Source: issue 2606 of tile-ai/tilelang: metadata for a tensor core are put
-// in an order that interleaves rows in groups of 32, also where m is no multiple of 32.
-constexpr int kGroup = 32;  // rows that are interleaved
+// Exhibit. Source: issue 2606 of tile-ai/tilelang: metadata for tensor cores are stored
+// with rows interleaved in groups of 32, even if m is not a multiple of 32.
+constexpr int kGroup = 32;  // rows per interleaved group
 constexpr int kInterleave = 4;
 
 extern "C" __global__ void interleave(const unsigned short* __restrict__ rows,

@@ -1,6 +1,6 @@
-// Idea: a thread prunes 16 neighbours of a row, and writes their half of a word.
+// Idea: a thread prunes 16 neighbours of a row and writes half a word of metadata.
 // From the rung before: the first rung.
-// Requires: m a multiple of 16, k of 64; dense and values at multiples of 16 bytes.
+// Requires: m a multiple of 16, k of 64; dense and values aligned to 16 bytes.
 #include "pruning.cuh"
 
 constexpr int kThreads = 256;

@@ -1,7 +1,7 @@
-// Idea: a warp prunes 16 rows of 64, the pieces whose metadata lie together.
+// Idea: a warp prunes 16 rows of 64 elements, whose metadata are contiguous.
 // From the rung before: each lane has 16 neighbours of two rows, as the tensor core
-// will have, so a warp writes its 32 words of metadata at once.
-// Requires: m a multiple of 16, k of 64; dense and values at multiples of 16 bytes.
+// needs them, so a warp writes its 32 words of metadata at once.
+// Requires: m a multiple of 16, k of 64; dense and values aligned to 16 bytes.
 #include "pruning.cuh"
 
 constexpr int kThreads = 256;

@@ -1,6 +1,6 @@
-// Which two of four neighbours stay: those of largest magnitude, of equal ones the
-// first. Magnitudes are compared as integers, the bits without the sign: infinity and
-// then NaN are the largest.
+// 2:4 pruning: of four neighbours, keep the two of largest magnitude; of equal ones,
+// the first. Magnitudes are compared as integers, the bits without the sign: infinity
+// and then NaN are the largest.
 #pragma once
 
 using Half = unsigned short;
@@ -17,8 +17,8 @@ __device__ __forceinline__ Sixteen load(const Half* from)
     return {{at[0], at[1]}};
 }
 
-// Prunes four halves, which lie in two registers. Puts the two that stay into `kept`,
-// and returns their places, the lower first, two bits each.
+// Prunes four halves in two registers. Puts the two that stay into `kept`, and returns
+// their indices, the lower one first, two bits each.
 __device__ __forceinline__ unsigned prune_four(unsigned low, unsigned high,
                                                unsigned& kept)
 {
@@ -40,7 +40,7 @@ __device__ __forceinline__ unsigned prune_four(unsigned low, unsigned high,
     return a | b << 2;
 }
 
-// Prunes sixteen halves to eight. Returns the metadata, four bits for each four.
+// Prunes sixteen halves to eight. Returns the metadata, four bits per four halves.
 __device__ __forceinline__ unsigned prune(const Sixteen& in, uint4& kept)
 {
     unsigned metadata = prune_four(in.quad[0].x, in.quad[0].y, kept.x);

@@ -5,7 +5,7 @@
 #include "format.cuh"
 
 constexpr int kThreads = 128;
-constexpr int kAcross = 8;  // products side by side that a warp makes: 64 columns
+constexpr int kAcross = 8;  // products per warp, side by side: 64 columns
 
 __device__ __forceinline__ unsigned pair(unsigned low, unsigned high)
 {
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             const unsigned a[4] = {upper[at], lower[at], upper[at + 4], lower[at + 4]};
             for (int j = 0; j < kAcross; ++j) {
                 const int col = first + 8 * j + g;
-                if (first + 8 * j >= n) break;  // of a whole warp: n is a multiple of 8
+                if (first + 8 * j >= n) break;  // warp-uniform: n is a multiple of 8
                 unsigned b[4];
                 for (int i = 0; i < 4; ++i) {
                     const size_t row = k0 + 32 * half + 8 * i + 2 * t;

@@ -1,6 +1,6 @@
-// Idea: asynchronous copies fill a ring of tiles; fragments come by ldmatrix.
-// From the rung before: a block of 128 x 128 sums shares what it reads; a warp has 64 x
-// 64 of them. Values are half as many bytes as a dense tile, and metadata an eighth.
+// Idea: asynchronous copies fill a ring of tiles; ldmatrix loads the fragments.
+// From the rung before: a block of 128 x 128 sums shares its tiles; a warp has 64 x 64
+// sums. Values take half the bytes of a dense tile, metadata an eighth of that.
 // Requires: m a multiple of 16, n of 8, k of 64; blocks of kThreads threads, kStages
 // times kBytes of shared memory; sm_80.
 #include "../../common/mma.cuh"
@@ -10,10 +10,10 @@
 constexpr int kThreads = 128;
 constexpr int kRows_ = 128, kCols_ = 128;
 constexpr int kStages = 4;
-constexpr int kDown = 4, kAcross = 8;  // products of 16 x 8 of a warp
+constexpr int kDown = 4, kAcross = 8;  // products of 16 x 8 per warp
 
-// Rows of 64 bytes and of 256, whose 16-byte pieces are permuted so that ldmatrix finds
-// eight neighbours of a column in different banks.
+// Rows of 64 bytes and of 256, whose 16-byte pieces are permuted so that ldmatrix reads
+// eight neighbours of a column from different banks.
 struct alignas(128) Stage {
     Half values[kRows_ * kSlab / 2];
     Half b[kSlab * kCols_];
@@ -50,7 +50,7 @@ __device__ __forceinline__ void fill(Stage& stage, const Half* values,
         const size_t at = static_cast<size_t>(k0 + i / 16) * n + col + i % 16 * 8;
         copy_piece(stage.b + b_at(i / 16, i % 16), B + (in ? at : 0), in);
     }
-    if (threadIdx.x < kRows_ / kHigh * 8) {  // beyond the end, those of the last rows
+    if (threadIdx.x < kRows_ / kHigh * 8) {  // past the end, metadata of the last rows
         const int tile = min(row / kHigh + static_cast<int>(threadIdx.x) / 8,
                              m / kHigh - 1);
         copy_piece(
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 2)
     float d[kDown][kAcross][4] = {};
     for (int slab = 0; slab < k / kSlab; ++slab) {
         wait_for_groups<kStages - 2>();
-        __syncthreads();  // this slab has arrived, and the one before is used up
+        __syncthreads();  // this slab has arrived; reads of the previous one are done
         const int next = slab + kStages - 1;
         if (next * kSlab < k)
             fill(ring[next % kStages], values, metadata, B, m, n, k, row, col,

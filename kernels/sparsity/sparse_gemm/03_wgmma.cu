@@ -1,6 +1,6 @@
 // Idea: the copy engine fills the ring, and warpgroups multiply from shared memory.
-// From the rung before: wgmma.sp reads A and B where they lie; only the metadata are
-// loaded to registers. A producer keeps kStages copies ahead of two consumers.
+// From the rung before: wgmma.sp reads A and B from shared memory; only metadata are
+// loaded into registers. A producer copies up to kStages slabs ahead of two consumers.
 // Requires: m a multiple of 16, n of 8, k of 64; blocks of kThreads threads, kStages
 // stages of shared memory; sm_90a.
 #include "tile.cuh"

@@ -1,7 +1,7 @@
-// Idea: clusters share B, and blocks take tile after tile.
-// From the rung before: two blocks one below the other each load half of a tile of B
-// for both. One block for each SM; the producer fills the next tile's slabs while the
-// consumers still write. Tiles are walked in groups of kGroup rows, for the L2 cache.
+// Idea: persistent blocks, in clusters that share B.
+// From the rung before: two blocks, one below the other, each multicast half of a tile
+// of B to both. One block per SM; the producer fills the next tile's slabs while the
+// consumers still write. Tiles are visited in groups of kGroup rows, for the L2 cache.
 // Requires: m a multiple of 16, n of 8, k of 64; clusters of kCluster blocks of
 // kThreads threads, kStages stages of shared memory; sm_90a.
 #include "../../common/hopper/cluster.cuh"
@@ -9,9 +9,9 @@
 
 constexpr int kStages = 5;
 constexpr int kCluster = 2;
-constexpr int kGroup = 8;  // of a cluster's rows of tiles
+constexpr int kGroup = 8;  // rows per group, in units of a cluster's tiles
 
-// The tile `index` of `down` x `across`, in groups of kGroup rows.
+// Row and column of tile `index` among `down` x `across`, in groups of kGroup rows.
 __device__ __forceinline__ int2 walk(int index, int down, int across)
 {
     const int group = index / (kGroup * across), within = index % (kGroup * across);
@@ -77,5 +77,5 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1)
             store_sums(C, d, y + consumer * 64, at.y * kWidth, m, n);
         }
     }
-    cluster_sync();  // no block ends while another may still free its slots
+    cluster_sync();  // no block ends while the other may still arrive at its barriers
 }

@@ -1,6 +1,6 @@
-// Idea: for few columns, low and narrow tiles with many copies in flight.
-// From the rung before: mma.sp again, as in ring. A warp has 16 x 32 sums and a block
-// 64 x 32, so that weights are read by all SMs, kStages - 1 slabs ahead.
+// Idea: for few columns, small tiles with many copies in flight.
+// From the rung before: mma.sp again, as in `pipelined`. A warp has 16 x 32 sums and a
+// block 64 x 32, so that all SMs read weights, kStages - 1 slabs ahead.
 // Requires: m a multiple of 16, n of 8, k of 64; blocks of kThreads threads, kStages
 // times kBytes of shared memory; sm_80.
 #include "../../common/mma.cuh"
@@ -12,7 +12,7 @@ constexpr int kHeight = 64, kWidth = 32;
 constexpr int kStages = 8;
 
 // Both tiles have rows of 64 bytes, whose 16-byte pieces are permuted so that ldmatrix
-// finds eight neighbours of a column in different banks.
+// reads eight neighbours of a column from different banks.
 struct alignas(128) Stage {
     Half values[kHeight * kSlab / 2];
     Half b[kSlab * kWidth];
@@ -45,7 +45,7 @@ __device__ __forceinline__ void fill(Stage& stage, const Half* values,
         const size_t at = static_cast<size_t>(k0 + i / 4) * n + col + i % 4 * 8;
         copy_piece(stage.b + place(i / 4, i % 4), B + (in ? at : 0), in);
     }
-    if (threadIdx.x < kHeight / kHigh * 8) {  // beyond the end, those of the last rows
+    if (threadIdx.x < kHeight / kHigh * 8) {  // past the end, metadata of the last rows
         const int tile = min(row / kHigh + static_cast<int>(threadIdx.x) / 8,
                              m / kHigh - 1);
         copy_piece(
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     float d[kWidth / 8][4] = {};
     for (int slab = 0; slab < k / kSlab; ++slab) {
         wait_for_groups<kStages - 2>();
-        __syncthreads();  // this slab has arrived, and the one before is used up
+        __syncthreads();  // this slab has arrived; reads of the previous one are done
         const int next = slab + kStages - 1;
         if (next * kSlab < k)
             fill(ring[next % kStages], values, metadata, B, m, n, k, row, col,

@@ -1,15 +1,15 @@
-// What rungs with wgmma.sp share: a block's tiles of 128 x 256 sums, by two consumers
-// of 64 x 256, and how they are read and written.
+// Shared by the rungs with wgmma.sp: loads, products and stores of a block's tile of
+// 128 x 256 sums, which two consumers of 64 x 256 compute.
 #pragma once
 
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_sparse.cuh"
 #include "format.cuh"
 
-constexpr int kThreads = 384;  // a producer's warpgroup and two consumers'
+constexpr int kThreads = 384;  // a producer warpgroup and two consumer warpgroups
 constexpr int kReaders = 8;  // warps that read a stage, each its own metadata
 constexpr int kHeight = 128, kWidth = 256;
-constexpr int kBox = 64;  // columns of B that one copy moves
+constexpr int kBox = 64;  // columns of B per copy
 constexpr int kBoxBytes = kSlab * 2 * kBox;
 
 struct alignas(1024) Stage {
@@ -19,13 +19,13 @@ struct alignas(1024) Stage {
 };
 constexpr int kTileBytes = sizeof(Stage::values) + sizeof(Stage::b);
 
-// How many of a block's sixteens of rows lie in the matrix.
+// The number of a block's groups of 16 rows that are inside the matrix.
 __device__ __forceinline__ int sixteens(int y, int m)
 {
     return min(kHeight / kHigh, (m - y) / kHigh);
 }
 
-// Starts the copies of a slab's values and metadata. Copies of B arrive at `full` too.
+// Starts the copies of a slab's values and metadata. `full` also expects B's bytes.
 __device__ __forceinline__ void load_sparse(
     Stage& stage, const TensorMap& values, const unsigned* metadata, int slab, int y,
     int m, Barrier* full)
@@ -39,8 +39,8 @@ __device__ __forceinline__ void load_sparse(
 }
 
 // Adds the products of a slab to a consumer's sums. The tensor core reads the metadata
-// from their register while it multiplies, so the register must stay as it is until the
-// products are done: the next slab's metadata would get into this one's.
+// register while it multiplies, so the register must not change until the products are
+// done: otherwise they would use the next slab's metadata.
 __device__ __forceinline__ void add_slab(float (&d)[kWidth / 2], const Stage& stage,
                                          int consumer, int held, bool more)
 {

@@ -1,4 +1,4 @@
-// Idea: two warpgroups only multiply; A and B lie in shared memory.
+// Idea: two warpgroups only multiply; A and B are in shared memory.
 // From the rung before: the first rung.
 // Requires: blocks of kThreads threads; shared memory for Tiles; sm_90a.
 #include "pipe.cuh"

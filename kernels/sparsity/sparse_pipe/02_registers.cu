@@ -1,5 +1,5 @@
-// Idea: A in registers, which the tensor core need not read from shared memory.
-// From the rung before: each lane loads its values once, swizzled as they lie.
+// Idea: A in registers, so the tensor core need not read it from shared memory.
+// From the rung before: each lane loads its values once from the swizzled tile.
 // Requires: blocks of kThreads threads; shared memory for Tiles; sm_90a.
 #include "pipe.cuh"
 
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         [&](auto& d, const Half* a, Descriptor b, unsigned e, bool more) {
             if (!loaded) {
                 const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-                for (int i = 0; i < 8; ++i) {  // 32 of k, upper or lower, 8 stored or 8
+                for (int i = 0; i < 8; ++i) {  // bits of i: 32 of k, piece, row + 8
                     const int row = warp * 16 + lane / 4 + i % 2 * 8;
                     const int piece = (i / 4 * 2 + i / 2 % 2) ^ row / 2 % 4;
                     held[i / 4][i % 4] = reinterpret_cast<const unsigned*>(

@@ -1,5 +1,5 @@
-// Sparse products of tiles that lie in shared memory, again and again: the tensor cores
-// have work, and nothing else has.
+// Repeats sparse products of the same tiles in shared memory, so that only the tensor
+// cores have work.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_sparse.cuh"
@@ -8,8 +8,8 @@ using Half = unsigned short;
 
 constexpr int kThreads = 256;
 constexpr int kHigh = 128, kWide = 256;  // a block's sums
-constexpr int kSlab = 64;  // of k
-constexpr int kChain = 64;  // steps after which the sums start anew
+constexpr int kSlab = 64;  // steps of k
+constexpr int kChain = 64;  // steps after which the sums restart at zero
 
 struct alignas(1024) Tiles {
     Half values[kHigh * kSlab / 2];
@@ -17,8 +17,8 @@ struct alignas(1024) Tiles {
     Barrier full;
 };
 
-// A block's sums of the last chain of `steps` products of its rows of A with B.
-// `multiply` makes two products, of 32 of k each: of the tile of A at `values`.
+// Stores a block's sums of the last chain of `steps` products of its rows of A with B.
+// `multiply` starts two products, of 32 of k each.
 template <class Multiply>
 __device__ __forceinline__ void repeat_products(
     const TensorMap& values, const unsigned* __restrict__ metadata, const TensorMap& B,

@@ -1,9 +1,9 @@
-// Copies 32 rows of 64 halves through shared memory, in the fragments of ldmatrix.
+// Copies 32 rows of 64 halves through shared memory, reading fragments with ldmatrix.
 
-// Where piece `piece`, of 16 bytes, of a row lies in the tile, counted in pieces.
+// The index in the tile, counted in pieces, of a row's 16-byte piece `piece`.
 __device__ __forceinline__ int place(int row, int piece)
 {
-    // TODO: eight rows of one piece lie in the same banks. Move the pieces of a row.
+    // TODO: piece p of eight rows is in the same banks. Permute each row's pieces.
     return row * 8 + piece;
 }
 

@@ -1,9 +1,9 @@
-// Copies 32 rows of 64 halves through shared memory, in the fragments of ldmatrix.
+// Copies 32 rows of 64 halves through shared memory, reading fragments with ldmatrix.
 
-// Where piece `piece`, of 16 bytes, of a row lies in the tile, counted in pieces.
+// The index in the tile, counted in pieces, of a row's 16-byte piece `piece`.
 __device__ __forceinline__ int place(int row, int piece)
 {
-    // Rows 0 to 7 move a piece to eight different places.
+    // Rows 0 to 7 put a piece into eight different positions.
     return row * 8 + (piece ^ row % 8);
 }
 

@@ -1,6 +1,6 @@
 // Exhibit: the fragments of the next slice are loaded while the tensor cores multiply
-// those of this one. The compiler takes a product for finished once it is issued, and
-// gives both slices the same registers.
+// this slice's. The compiler considers a product finished once it is issued, and gives
+// both slices the same registers.
 #include "../../common/hopper/cluster.cuh"
 #include "../tf32gemm/fragments.cuh"
 
@@ -53,7 +53,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int columns = (threadIdx.x / 128 - 1) * 64;  // of this warpgroup
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // this warpgroup's first
         const Lane lane(threadIdx.x % 128);
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);
@@ -92,5 +92,5 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
                              d[4 * j + 2 + e]);
         }
     }
-    cluster_sync();  // no block ends while the other still signals to it
+    cluster_sync();  // no block ends while the other may still signal it
 }

@@ -1,4 +1,4 @@
-// Idea: two warpgroups only multiply, 64 x 256 sums each, tiles that never change.
+// Idea: two warpgroups only multiply, 64 x 256 sums each, and reuse the same tiles.
 // From the rung before: this is the first rung.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for Tiles; tensor maps of
 // A, boxes of kRows rows, and of B, of kCols rows, swizzled by 128 bytes.

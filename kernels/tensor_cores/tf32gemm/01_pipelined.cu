@@ -9,7 +9,7 @@
 constexpr int kSide = 128, kDepth = 32, kStages = 3;  // tiles of kSide x kSide sums
 constexpr int kThreads = 256;
 constexpr int kHigh = 4, kWideness = 4;  // products of 16 x 8 in a warp's 64 x 32 sums
-constexpr int kPitch = kSide + 8;  // four rows of eight floats lie in different banks
+constexpr int kPitch = kSide + 8;  // four rows of eight floats are in different banks
 
 struct Stage {
     float a[kSide * kDepth];  // pieces of four floats, swizzled
@@ -29,7 +29,7 @@ __device__ __forceinline__ int place_in_a(int row, int k)
     return row * kDepth + ((k / 4 ^ row % 8) * 4) + k % 4;
 }
 
-// Copies four floats of a row of a matrix, zeros for what lies outside.
+// Copies four floats of a row of a matrix, with zeros for those outside.
 template <bool kWide>
 __device__ __forceinline__ void copy_piece(float* to, const float* __restrict__ from,
                                            int rows, int cols, int row, int col)
@@ -65,13 +65,13 @@ __global__ void __launch_bounds__(kThreads, 2)
                 copy_piece<kWide>(stage.b + z * kPitch + x, B, K, N, k0 + z,
                                   first.y + x);
             }
-        close_group();  // an empty group at the end, so that the count goes on
+        close_group();  // empty groups at the end keep the count right
     };
     for (int slice = 0; slice < kStages - 1; ++slice) fill(slice);
     float d[kHigh][kWideness][4] = {};
     for (int slice = 0; slice < slices; ++slice) {
         wait_for_groups<kStages - 2>();
-        __syncthreads();  // this slice has arrived, and the one before is used up
+        __syncthreads();  // this slice has arrived; reads of the previous one are done
         fill(slice + kStages - 1);
         const Stage& stage = stages[slice % kStages];
 #pragma unroll

@@ -1,7 +1,7 @@
-// Idea: transpose B first; wgmma reads TF32 from shared memory only along k.
+// Idea: transpose B first, because wgmma reads TF32 from shared memory only along k.
 // From the rung before: a pass that writes B's transpose, then the structure of
 // hgemm's last rungs: TMA, two consumers of 64 x 256, clusters, persistent blocks. The
-// copy engine rounds on the way.
+// copy engine rounds to TF32.
 // Requires: sm_90a; clusters of two blocks of kWarps warps; shared memory for kStages
 // Stages; tensor maps of A and of B's transpose, boxes of 128 x 32 of TF32, swizzled
 // by 128 bytes.
@@ -13,14 +13,14 @@
 constexpr int kRows = 128, kCols = 256, kDepth = 32, kStages = 4;
 constexpr int kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
-constexpr int kEdge = 32, kHeight = 8;  // tiles of the transposition, threads' rows
+constexpr int kEdge = 32, kHeight = 8;  // tiles of the transpose, rows of threads
 
 struct alignas(1024) Stage {
     float a[kRows * kDepth];
     float b[kCols * kDepth];
 };
 
-// T = B': B is K x N.
+// T is the transpose of B, which is K x N.
 __global__ void __launch_bounds__(kEdge* kHeight)
     tf32gemm_transpose(const float* __restrict__ B, float* __restrict__ T, int K, int N)
 {
@@ -49,7 +49,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(32 * kWarps, 1)
         }
         fence_mbarrier_init();
     }
-    cluster_sync();  // the other block's barriers are ready too
+    cluster_sync();  // the other block's barriers are initialised too
     const unsigned rank = cluster_rank();
     const int slices = (K + kDepth - 1) / kDepth;
     const int pairs = tiles_of<kCluster * kRows, kCols>(M, N);
@@ -87,7 +87,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(32 * kWarps, 1)
                 for (int s = 0; s < kDepth / 8; ++s)
                     wgmma_tf32(d, a + 2 * s, b + 2 * s, i + s > 0);
                 wgmma_commit();
-                wgmma_wait<1>();  // the products of the slice before have finished
+                wgmma_wait<1>();  // the previous slice's products are done
                 if (i > 0 && thread < kCluster)
                     mbarrier_arrive_at(&empty[last], thread);
                 last = slot;
@@ -98,5 +98,5 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(32 * kWarps, 1)
             store_rows<kCols>(C, d, first.x + rank * kRows + row, first.y, M, N);
         }
     }
-    cluster_sync();  // no block ends while the other still signals to it
+    cluster_sync();  // no block ends while the other may still signal it
 }

@@ -1,6 +1,6 @@
-// Idea: compute C' = B' A', and load B's fragments into registers, transposed.
+// Idea: compute C' = B' A', and load B's fragments, transposed, into registers.
 // From the rung before: no pass over B. The first factor of wgmma may come from
-// registers, in any order; the second is A, whose rows run along k.
+// registers, in any layout; the second is A, whose rows run along k.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
 // kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x
 // 32, of TF32, swizzled by 128 bytes.
@@ -56,7 +56,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int columns = (threadIdx.x / 128 - 1) * 64;  // of this warpgroup
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // this warpgroup's first
         const Lane lane(threadIdx.x % 128);
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);
@@ -71,7 +71,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
                 for (int s = 0; s < kDepth / 8; ++s)
                     wgmma_tf32(d, b.at[s], a + 2 * s, i + s > 0);
                 wgmma_commit();
-                wgmma_wait<0>();  // the other consumer's products go on meanwhile
+                wgmma_wait<0>();  // meanwhile the other consumer's products run
                 __syncwarp();  // all lanes have loaded this slice
                 if (threadIdx.x % 32 < kCluster)
                     mbarrier_arrive_at(&empty[slot], threadIdx.x % 32);
@@ -89,5 +89,5 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
                              d[4 * j + 2 + e]);
         }
     }
-    cluster_sync();  // no block ends while the other still signals to it
+    cluster_sync();  // no block ends while the other may still signal it
 }

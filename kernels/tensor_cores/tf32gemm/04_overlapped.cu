@@ -1,6 +1,6 @@
 // Idea: store part of a tile while the next one is multiplied.
-// From the rung before: kLater of a thread's 32 pairs of rows wait in registers, and
-// one leaves after each slice, so that the SMs do not all store at once.
+// From the rung before: kLater of a thread's 32 pairs of rows stay in registers, and
+// one is stored during each slice, so that the SMs do not all store at once.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
 // kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x
 // 32, of TF32, swizzled by 128 bytes.
@@ -17,11 +17,11 @@ struct alignas(1024) Stage {
     float b[kCols * kDepth];  // boxes of 32 columns
 };
 
-// Sums of a tile that is finished: pairs of rows of two columns, 8 rows apart.
+// Sums of a finished tile: pairs of rows of two columns, 8 rows apart.
 struct Waiting {
     float sums[4 * kLater];
     float* to;
-    int rows = 0, pairs = 0;  // rows of C below `to`, and pairs that wait
+    int rows = 0, pairs = 0;  // rows of C from `to` on, and pairs still to store
 
     __device__ __forceinline__ void store_one(int N)
     {
@@ -75,7 +75,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int columns = (threadIdx.x / 128 - 1) * 64;  // of this warpgroup
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // this warpgroup's first
         const Lane lane(threadIdx.x % 128);
         Waiting waiting;
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
@@ -92,13 +92,13 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
                     wgmma_tf32(d, b.at[s], a + 2 * s, i + s > 0);
                 wgmma_commit();
                 if (waiting.pairs > 0) waiting.store_one(N);
-                wgmma_wait<0>();  // the other consumer's products go on meanwhile
+                wgmma_wait<0>();  // meanwhile the other consumer's products run
                 __syncwarp();  // all lanes have loaded this slice
                 if (threadIdx.x % 32 < kCluster)
                     mbarrier_arrive_at(&empty[slot], threadIdx.x % 32);
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
-            while (waiting.pairs > 0) waiting.store_one(N);  // few slices
+            while (waiting.pairs > 0) waiting.store_one(N);  // more pairs than slices
             const int x = first.y + rank * kCols + columns + lane.column;
             const int y = first.x + 2 * lane.row;
             float* const to = C + static_cast<size_t>(y) * N + x;
@@ -118,5 +118,5 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
         while (waiting.pairs > 0) waiting.store_one(N);
     }
-    cluster_sync();  // no block ends while the other still signals to it
+    cluster_sync();  // no block ends while the other may still signal it
 }

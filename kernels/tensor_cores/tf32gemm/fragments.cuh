@@ -1,4 +1,4 @@
-// B's transposed fragments, as a lane of a consumer's warp loads them from a slice.
+// B's transposed fragments: a consumer lane's loads from a slice.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
@@ -7,18 +7,18 @@
 constexpr int kDepth = 32;  // steps of k in a slice: 128 bytes of floats
 
 // A lane's two columns among the 64 of its warpgroup. B's boxes have 32 columns in rows
-// of 128 bytes, whose pieces of 16 bytes are swizzled: piece p of row r lies at
+// of 128 bytes, whose pieces of 16 bytes are swizzled: piece p of row r is at
 // p ^ r % 8.
 struct Lane {
-    int row;  // of k, among four
+    int row;  // step of k, among four
     int column;
-    int low, high;  // the place of its columns in that row, and four rows below
+    int low, high;  // index of its columns in that row, and four rows below
 
     __device__ __forceinline__ explicit Lane(int thread)
     {
         const int warp = thread / 32, g = thread % 32 / 4;
-        // Lanes 0 to 15 have pieces c and c + 4: in four rows, which the swizzle moves
-        // by 0 to 3, all eight lie in different banks.
+        // Lanes 0 to 15 have pieces c and c + 4 in four rows, which the swizzle moves
+        // by 0 to 3, so all eight are in different banks.
         const int piece = warp % 2 * 2 + g / 4 + g / 2 % 2 * 4;
         const int box = warp / 2;
         row = thread % 4;
@@ -28,7 +28,7 @@ struct Lane {
     }
 };
 
-// A slice of the lane's columns, as four instructions take them.
+// A slice of the lane's columns, in the layout of four instructions.
 struct Fragments {
     unsigned at[kDepth / 8][4];
 

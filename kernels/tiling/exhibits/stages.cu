@@ -1,6 +1,6 @@
 // Exhibit. Source: NVIDIA's CUDA Samples, globalToShmemAsyncCopy.
 // C = A B for square matrices of side n, a multiple of 16. The tiles of several stages
-// are copied in the background while an earlier stage is computed.
+// are copied asynchronously while an earlier stage is computed.
 #include <cuda/pipeline>
 
 constexpr int kTile = 16;

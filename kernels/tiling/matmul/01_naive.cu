@@ -1,4 +1,4 @@
-// Idea: one thread per element of C; neighbouring threads work on neighbouring rows.
+// Idea: one thread per element of C; neighbouring threads compute neighbouring rows.
 // From the rung before: the first rung, slow on purpose: the 32 lanes of a warp read 32
 // different rows of A.
 // Requires: nothing.

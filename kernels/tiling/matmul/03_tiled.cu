@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(kTile * kTile) matmul_tiled(
     for (int k0 = 0; k0 < K; k0 += kTile) {
         const int a_col = k0 + threadIdx.x;
         const int b_row = k0 + threadIdx.y;
-        // Elements outside the matrices are zero, so the last tile of K needs no loop
-        // of its own.
+        // Elements outside the matrices are zero, so the last tile of K needs no
+        // separate loop.
         a[threadIdx.y][threadIdx.x] =
             row < M && a_col < K ? A[static_cast<size_t>(row) * K + a_col] : 0.0f;
         b[threadIdx.y][threadIdx.x] =

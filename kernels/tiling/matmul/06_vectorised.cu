@@ -1,6 +1,6 @@
 // Idea: 16 bytes per access in global and shared memory; A's tile is stored transposed.
 // From the rung before: float4; a thread's 8 x 8 sums are four squares of 4 x 4, so
-// that lanes read adjacent float4.
+// that lanes read adjacent float4s.
 // Requires: a block of kThreads threads; all arrays aligned to 16 bytes; kWidth = 4
 // where n and k are multiples of 4, kWidth = 1 otherwise.
 #include "../../common/quads.cuh"
@@ -19,7 +19,7 @@ static_assert(
 static_assert(
     kThreads * 4 == kTile * kDepth, "each thread loads one quad of A and one of B");
 
-// Read eight floats for one thread: a quad from each half of the tile's row.
+// Reads eight floats for one thread: a quad from each half of the tile's row.
 __device__ void read_halves(float (&into)[kOut], const float* row, int quad)
 {
     *reinterpret_cast<float4*>(into) = *reinterpret_cast<const float4*>(row + quad * 4);

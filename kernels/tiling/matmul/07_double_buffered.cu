@@ -19,7 +19,7 @@ static_assert(
     kQuads * kThreads * 4 == kTile * kDepth,
     "all threads load the same number of quads");
 
-// Read eight floats for one thread: a quad from each half of the tile's row.
+// Reads eight floats for one thread: a quad from each half of the tile's row.
 __device__ void read_halves(float (&into)[kOut], const float* row, int quad)
 {
     *reinterpret_cast<float4*>(into) = *reinterpret_cast<const float4*>(row + quad * 4);

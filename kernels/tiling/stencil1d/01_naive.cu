@@ -1,7 +1,7 @@
 // Idea: one thread per output reads its 2 radius + 1 neighbours from global memory.
 // From the rung before: the first rung.
 // Requires: the radius as a template argument, so that the loop unrolls and the weights
-// become constants; outside the array are zeros.
+// become constants; values outside the array are zero.
 #include "../../common/stencil_weights.cuh"
 
 template <int kRadius>

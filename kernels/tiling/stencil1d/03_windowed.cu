@@ -12,7 +12,7 @@ template <int kRadius>
 __global__ void __launch_bounds__(kThreads) stencil1d_windowed(
     const float* __restrict__ source, float* __restrict__ target, int n)
 {
-    // In quads: the radius rounded up, so that all accesses are whole float4.
+    // In quads: the radius rounded up, so that every access is a full float4.
     constexpr int kHalo = (kRadius + kOut - 1) / kOut;
     constexpr int kQuads = kThreads + 2 * kHalo;
     __shared__ float4 tile[kQuads];

@@ -11,7 +11,7 @@ template <int kRadius>
 __global__ void __launch_bounds__(kThreads) stencil1d_untiled(
     const float* __restrict__ source, float* __restrict__ target, int n)
 {
-    // In quads: the radius rounded up, so that all accesses are whole float4.
+    // In quads: the radius rounded up, so that every access is a full float4.
     constexpr int kHalo = (kRadius + kOut - 1) / kOut;
     const int first = blockIdx.x * kThreads * kOut;
     const int i = first + threadIdx.x * kOut;

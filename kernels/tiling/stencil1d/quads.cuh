@@ -1,4 +1,4 @@
-// What the rungs with a window in registers share.
+// Shared by the rungs with a window in registers.
 #pragma once
 
 // Floats at to at + 3 of an array of n floats, with zeros outside; at is a multiple of

@@ -1,7 +1,7 @@
 // Idea: one thread per output reads its (2 radius + 1)^2 neighbours from global memory.
 // From the rung before: the first rung.
 // Requires: the radius as a template argument, so that the loops unroll and the weights
-// become constants; outside the grid are zeros.
+// become constants; values outside the grid are zero.
 #include "../../common/stencil_weights.cuh"
 
 template <int kRadius>

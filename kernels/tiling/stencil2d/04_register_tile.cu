@@ -3,7 +3,7 @@
 // are left to the L1 cache; a tile of outputs instead of a column.
 // Requires: a block of kAcross x kDown threads; both arrays aligned to 16 bytes; kWidth
 // = 4 where cols is a multiple of 4, kWidth = 1 otherwise. kHigh is 8 up to radius 4
-// and 4 beyond, or the code would outgrow the instruction cache.
+// and 4 beyond, because the code must fit the instruction cache.
 #include "../../common/stencil_weights.cuh"
 #include "quads.cuh"
 
@@ -14,7 +14,7 @@ template <int kRadius, int kWidth>
 __global__ void __launch_bounds__(kAcross * kDown) stencil2d_register_tile(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
-    // In quads: the radius rounded up, so that all accesses are whole float4.
+    // In quads: the radius rounded up, so that every access is a full float4.
     constexpr int kHalo = (kRadius + kOut - 1) / kOut;
     constexpr int kQuads = 1 + 2 * kHalo;
     constexpr int kHigh = kRadius <= 4 ? 8 : 4;
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kAcross * kDown) stencil2d_register_tile(
                 inside ? load_quad<kWidth>(from, col + (q - kHalo) * kOut, cols)
                        : float4{};
         }
-        // This row is y - o below output o of the thread; it counts if it is within
-        // kRadius.
+        // This row is y - o rows below output o of the thread; it counts if that is
+        // within kRadius.
 #pragma unroll
         for (int o = 0; o < kHigh; ++o) {
             if (y - o >= -kRadius && y - o <= kRadius) {

@@ -1,6 +1,6 @@
 // Idea: a thread walks down its columns and adds each row to several outputs.
 // From the rung before: a strip of kHigh rows per thread, so few rows are loaded twice;
-// the sums move up with each row.
+// the sums shift by one with each row.
 // Requires: a block of kThreads threads; both arrays aligned to 16 bytes; kWidth = 4
 // where cols is a multiple of 4, kWidth = 1 otherwise.
 #include "../../common/stencil_weights.cuh"
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads) stencil2d_streamed(
     const int last = min(first + kHigh, rows);
     float sum[2 * kRadius + 1][kOut] = {};
     float4 next[kQuads];
-    // Load a row one step ahead, so that its loads are in flight while this step
+    // Loads a row one step ahead, so that its loads are in flight while this step
     // computes.
     const auto load = [&](int row) {
         const bool inside = row >= 0 && row < rows;

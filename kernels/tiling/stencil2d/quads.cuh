@@ -1,4 +1,4 @@
-// What the rungs that load float4 share: four neighbouring floats of a row, as one
+// Shared by the rungs that load float4: four neighbouring floats of a row, as one
 // access of 16 bytes (kWidth = 4) or as single floats (kWidth = 1, for rows that do not
 // start at multiples of 16 bytes).
 #pragma once
@@ -21,7 +21,7 @@ __device__ float4 load_quad(const float* __restrict__ row, int col, int cols)
     return quad;
 }
 
-// Store sum[0] to sum[3] at columns col to col + 3, as far as the row reaches.
+// Stores sum[0] to sum[3] at columns col to col + 3, except past the end of the row.
 template <int kWidth>
 __device__ void store_quad(float* __restrict__ row, int col, int cols, const float* sum)
 {

@@ -1,4 +1,4 @@
-// Idea: read floats, add doubles: memory is slower, so the wider additions are hidden.
+// Idea: read floats but add doubles: memory is slower, which hides the wider additions.
 // From the rung before: the first rung.
 // Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
 // kChunk floats; one launch at a time.
@@ -13,7 +13,7 @@ static_assert(
     kThreads % kWarp == 0 && kWarps <= kWarp,
     "whole warps, and no more than one warp can add up");
 
-// As in block_sum.cuh of the ladder reduction, for doubles. One template for both would
+// block_sum.cuh of the ladder reduction, for doubles. One template for both would
 // compile to other instructions than those measured.
 //
 // The sum of the warp's values, in lane 0. Every lane of the warp must call it.
@@ -35,7 +35,7 @@ __device__ double block_sum(double value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : 0.0);
     }
@@ -67,8 +67,8 @@ __device__ double thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
-// for the next launch.
+// The number of blocks that have finished. After the last one, atomicInc wraps it to
+// zero, ready for the next launch.
 __device__ unsigned tickets = 0;
 
 __global__ void __launch_bounds__(kThreads) sum_float64(
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) sum_float64(
         __threadfence();  // the other blocks' values are read after their tickets
         value = 0.0;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            // From L2: this SM's L1 does not see what other SMs write.
+            // From L2: this SM's L1 is not coherent with other SMs' writes.
             value += __ldcg(sums + i);
         }
         value = block_sum(value);

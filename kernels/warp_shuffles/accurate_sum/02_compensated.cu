@@ -1,6 +1,6 @@
-// Idea: two floats carry what a double would, for GPUs that add doubles slowly.
+// Idea: a sum as two floats instead of a double, for GPUs that add doubles slowly.
 // From the rung before: seven float operations in place of each double addition; only
-// the total leaves as a double.
+// the total is stored as a double.
 // Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
 // kChunk floats; one launch at a time; every partial sum within the range of a float.
 constexpr int kThreads = 1024;
@@ -14,14 +14,14 @@ static_assert(
     kThreads % kWarp == 0 && kWarps <= kWarp,
     "whole warps, and no more than one warp can add up");
 
-// A sum as two floats: its rounded value, and what the rounding left out.
+// A sum as two floats: its rounded value, and the rounding error.
 struct alignas(8) Pair {
     float high;
     float low;
 };
 
-// Add a float to a pair; low collects what rounding high loses (Knuth's two-sum: exact,
-// six operations).
+// Adds a float to a pair; low collects the rounding errors of high (Knuth's two-sum:
+// exact, six operations).
 __device__ Pair add(Pair sum, float value)
 {
     const float high = __fadd_rn(sum.high, value);
@@ -38,7 +38,7 @@ __device__ Pair add(Pair a, Pair b)
     return sum;
 }
 
-// The pair as a double. If high is infinite or NaN, low means nothing.
+// The pair as a double. If high is infinite or NaN, low is meaningless.
 __device__ double value_of(Pair sum)
 {
     return isfinite(sum.high) ? static_cast<double>(sum.high) + sum.low : sum.high;
@@ -64,7 +64,7 @@ __device__ Pair block_sum(Pair value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : Pair{0.0f, 0.0f});
     }
@@ -96,8 +96,8 @@ __device__ Pair thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
-// for the next launch.
+// The number of blocks that have finished. After the last one, atomicInc wraps it to
+// zero, ready for the next launch.
 __device__ unsigned tickets = 0;
 
 __global__ void __launch_bounds__(kThreads) sum_compensated(
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kThreads) sum_compensated(
         __threadfence();  // the other blocks' values are read after their tickets
         value = Pair{0.0f, 0.0f};
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            // From L2: this SM's L1 does not see what other SMs write.
+            // From L2: this SM's L1 is not coherent with other SMs' writes.
             const float2 other = __ldcg(reinterpret_cast<const float2*>(sums) + i);
             value = add(value, Pair{other.x, other.y});
         }

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) argmax_two_pass(
     }
 }
 
-// For one block: the best of what all blocks found.
+// For one block: the best of all blocks' results.
 __global__ void __launch_bounds__(kThreads) argmax_finish(
     const Packed* __restrict__ bests, long long* __restrict__ index, unsigned blocks)
 {

@@ -1,4 +1,4 @@
-// Idea: the block that finishes last compares what all blocks found, in one launch.
+// Idea: the block that finishes last compares all blocks' results, in one launch.
 // From the rung before: a ticket per block instead of a second launch.
 // Requires: source aligned to 16 bytes; at most 2^32 floats; a block of kThreads
 // threads; one launch at a time.
@@ -10,8 +10,8 @@ constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
 #include "keys.cuh"
 
-// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
-// for the next launch.
+// The number of blocks that have finished. After the last one, atomicInc wraps it to
+// zero, ready for the next launch.
 __device__ unsigned tickets = 0;
 
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm) argmax_last_block(
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) argmax_last_block(
         __threadfence();  // the other blocks' values are read after their tickets
         value = 0;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            // From L2: this SM's L1 does not see what other SMs write.
+            // From L2: this SM's L1 is not coherent with other SMs' writes.
             const Packed other = __ldcg(bests + i);
             value = other > value ? other : value;
         }

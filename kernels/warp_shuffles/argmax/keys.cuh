@@ -1,4 +1,4 @@
-// What both rungs share: a float's key and its index in one word, and the best word of
+// Shared by both rungs: a float's key and its index in one word, and the best word of
 // a thread, of a warp and of a block. The file that includes this defines kThreads,
 // kUnroll, kWidth and kChunk.
 #pragma once
@@ -11,8 +11,8 @@ static_assert(
     "whole warps, and no more than one warp can compare");
 using Packed = unsigned long long;
 
-// Map a float to an unsigned integer in the order of NumPy's argmax: NaN above all, and
-// both zeros equal.
+// Maps a float to an unsigned integer in the order of NumPy's argmax: NaN above all,
+// and both zeros equal.
 __device__ unsigned key_of(float value)
 {
     const unsigned bits = __float_as_uint(value);
@@ -55,15 +55,15 @@ __device__ Packed block_best(Packed value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_best(lane < kWarps ? partial[lane] : 0);
     }
     return value;
 }
 
-// The best of this thread's floats of the block's chunk. Indices rise, so only a larger
-// key replaces the best.
+// The best of this thread's floats of the block's chunk. Indices increase, so only a
+// larger key replaces the best.
 __device__ Packed thread_best(const float* __restrict__ source, size_t n)
 {
     const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;

@@ -1,6 +1,6 @@
-// One warp finds the index of the largest of n floats. Each lane's own search is right,
-// but the exchange between lanes is not: the value is passed on without its index.
-// Among equal values, the first index counts.
+// One warp finds the index of the largest of n floats. Each lane's own search is
+// correct, but the exchange between lanes is not: the value is passed on without its
+// index. Among equal values, the first index counts.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 

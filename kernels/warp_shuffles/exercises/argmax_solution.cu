@@ -1,6 +1,6 @@
 // One warp finds the index of the largest of n floats. Value and index are passed on
-// together, and every lane takes part in both shuffles before any lane decides. Among
-// equal values, the first index counts.
+// together, and every lane takes part in both shuffles before comparing. Among equal
+// values, the first index counts.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 

@@ -1,4 +1,4 @@
-// The largest of the block's floats, by a tree in shared memory: right, but with nine
+// The largest of the block's floats, by a tree in shared memory: correct, but with nine
 // barriers. Let lanes exchange values in registers instead, so that one barrier is
 // enough.
 constexpr int kThreads = 256;

@@ -26,7 +26,7 @@ __global__ void block_max(
     if (lane == 0) {
         largest[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_max(lane < kWarps ? largest[lane] : kLowest);
         if (lane == 0) {

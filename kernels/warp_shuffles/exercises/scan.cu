@@ -14,7 +14,7 @@ __global__ void warp_scan(
     }
     float value = source[i];
     for (int offset = 1; offset < kWarp; offset *= 2) {
-        // What does lane 0 get, which has no lane to its left?
+        // TODO: which value does lane 0 get, with no lane to its left?
         value += __shfl_up_sync(kAllLanes, value, offset);
     }
     sums[i] = value;

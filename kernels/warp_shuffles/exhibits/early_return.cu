@@ -1,4 +1,4 @@
-// Threads past the end have nothing to add and return; the others add up by shuffles.
+// Threads past the end have nothing to add and return; the others add by shuffles.
 __global__ void sum_early_return(
     const float* __restrict__ source, float* __restrict__ total, int n)
 {

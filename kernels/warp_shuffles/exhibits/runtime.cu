@@ -1,5 +1,5 @@
-// The three trees with a block size that the compiler does not know, so it cannot
-// unroll the loop.
+// The three trees with a block size unknown at compile time, so that the loops are not
+// unrolled.
 extern __shared__ float partial[];
 
 __device__ void load(const float* __restrict__ source, size_t n)

@@ -1,4 +1,4 @@
-// Idea: a tree in shared memory; in each step half of the threads drop out.
+// Idea: a tree in shared memory; in each step, half of the threads drop out.
 // From the rung before: the first rung.
 // Requires: a block of kThreads threads; one block per kThreads floats; repeated
 // launches on its own sums until one is left.

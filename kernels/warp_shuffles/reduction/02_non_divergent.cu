@@ -1,5 +1,5 @@
-// Idea: the same tree, but whole warps work or rest: the first threads add.
-// From the rung before: thread t adds the pair at 2 * stride * t instead of asking
+// Idea: the same tree, but the first threads add, so whole warps are active or idle.
+// From the rung before: thread t adds the pair at 2 * stride * t instead of testing
 // whether t is a multiple of 2 * stride.
 // Requires: a block of kThreads threads; one block per kThreads floats; repeated
 // launches on its own sums until one is left.

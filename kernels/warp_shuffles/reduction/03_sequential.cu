@@ -1,4 +1,4 @@
-// Idea: add the upper half to the lower half: neighbouring lanes, other banks.
+// Idea: add the upper half to the lower half: neighbouring lanes use different banks.
 // From the rung before: the stride starts at half the block and shrinks; thread t
 // always keeps the sum at t.
 // Requires: a block of kThreads threads; one block per kThreads floats; repeated

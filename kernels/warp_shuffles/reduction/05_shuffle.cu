@@ -1,6 +1,6 @@
 // Idea: lanes add through registers; shared memory holds one float per warp.
-// From the rung before: five shuffles replace five steps of the tree; one barrier
-// remains of eight.
+// From the rung before: five shuffles replace five steps of the tree; of eight
+// barriers, one remains.
 // Requires: a block of kThreads threads; one block per kChunk floats; repeated launches
 // on its own sums until one is left.
 constexpr int kThreads = 256;
@@ -31,7 +31,7 @@ __device__ float block_sum(float value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
     }

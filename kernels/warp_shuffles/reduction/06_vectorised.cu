@@ -1,4 +1,4 @@
-// Idea: a thread has kUnroll 16-byte loads in flight before it adds anything.
+// Idea: each thread has kUnroll 16-byte loads in flight before it adds anything.
 // From the rung before: kUnroll float4 per thread instead of two floats, and kThreads
 // threads; two launches are enough.
 // Requires: source aligned to 16 bytes; a block of kThreads threads; one block per

@@ -33,8 +33,8 @@ __device__ float thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
-// for the next launch.
+// The number of blocks that have finished. After the last one, atomicInc wraps it to
+// zero, ready for the next launch.
 __device__ unsigned tickets = 0;
 
 __global__ void __launch_bounds__(kThreads) sum_last_block(
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) sum_last_block(
         __threadfence();  // the other blocks' sums are read after their tickets
         sum = 0.0f;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            // From L2: this SM's L1 does not see what other SMs write.
+            // From L2: this SM's L1 is not coherent with other SMs' writes.
             sum += __ldcg(sums + i);
         }
         sum = block_sum(sum);

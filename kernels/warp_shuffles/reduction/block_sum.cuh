@@ -1,6 +1,6 @@
-// The sum over a block of kThreads threads by shuffles, as the rung shuffle writes it
-// out. The file that includes this defines kThreads. A template, as the block_sum of
-// kernels/common/warp.cuh is, compiles to other instructions than those measured.
+// The sum over a block of kThreads threads by shuffles, as in the rung shuffle. The
+// file that includes this defines kThreads. The template block_sum of
+// kernels/common/warp.cuh would compile to other instructions than those measured.
 #pragma once
 
 constexpr int kWarp = 32;
@@ -30,7 +30,7 @@ __device__ float block_sum(float value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
     }

@@ -1,4 +1,4 @@
-// Idea: one atomic per block: a maximum does not depend on their order.
+// Idea: one atomic per block: a maximum does not depend on the order of blocks.
 // From the rung before: an integer atomicMax on the float itself; a launch of one
 // thread sets it to minus infinity first.
 // Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
@@ -9,9 +9,9 @@ constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
 #include "keys.cuh"
 
-// From +0 up, floats have the order of their bits as signed integers. From -0 down,
-// they have the reverse order of their bits as unsigned integers. Minus infinity loses
-// to both.
+// From +0 up, floats are ordered like their bits as signed integers; from -0 down, in
+// the reverse order of their bits as unsigned integers. Minus infinity loses to
+// both.
 __device__ void atomic_max(float* target, float value)
 {
     const int bits = __float_as_int(value);

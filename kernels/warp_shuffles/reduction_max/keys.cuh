@@ -1,4 +1,4 @@
-// What both rungs share: floats as integers of the same order, and the largest key of a
+// Shared by both rungs: floats as integers of the same order, and the largest key of a
 // thread, of a warp and of a block. The file that includes this defines kThreads,
 // kUnroll and kChunk.
 #pragma once
@@ -13,7 +13,7 @@ constexpr int kLeast = 0x80000000;  // below the key of every float
 // Above the key of every float; these are the bits of a NaN.
 constexpr int kNan = 0x7fffffff;
 
-// Map a float to an integer of the same order: a larger float has a larger key, and a
+// Maps a float to an integer of the same order: a larger float has a larger key, and a
 // NaN has the largest of all.
 __device__ int key_of(float value)
 {
@@ -49,7 +49,7 @@ __device__ int block_max(int value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written before the first warp reads
+    __syncthreads();  // every warp has stored its result before the first warp reads
     if (warp == 0) {
         value = warp_max(lane < kWarps ? partial[lane] : kLeast);
     }

@@ -67,7 +67,7 @@ PLANTED = [
      "            sum += source", WrongResult),
     ("async_reduction", "dependent", "i < count; i", "i < count - 1; i", WrongResult),
     ("async_reduction", "cluster", "cluster_sync();  // all blocks", "// all blocks", Race),
-    ("async_reduction", "cluster", "    cluster_wait();  // so has the first one, and it may be stored to\n"
+    ("async_reduction", "cluster", "    cluster_wait();  // the first block has started: its shared memory is valid\n"
      "    if (threadIdx.x == 0) {\n        at_rank(parts, 0)[cluster_rank()] = sum;\n    }\n",
      "    if (threadIdx.x == 0) {\n        at_rank(parts, 0)[cluster_rank()] = sum;\n    }\n    cluster_wait();\n",
      ClusterLifetime),

@@ -28,7 +28,7 @@ PLANTED = [
     ("conv3d", "vectorised", "if (dx + i < K)", "if (dx + i < K - 1)", WrongResult),
     ("conv3d", "tiled", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "register_row", "window[o + dx]", "window[o]", WrongResult),
-    ("conv3d", "streamed", "__syncthreads();  // all reads of the plane before are done", "//", Race),
+    ("conv3d", "streamed", "__syncthreads();  // all reads of the previous plane are done", "//", Race),
     ("conv3d", "pipelined", "(z + 1) % 2", "z % 2", Race),
     ("conv3d", "trimmed", "ours = begin - z + T::kRadius", "ours = begin - z + T::kRadius + 1", WrongResult),
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),

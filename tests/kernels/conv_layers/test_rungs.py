@@ -167,7 +167,7 @@ PLANTED = [
     ("convlayer", "pair_atomics", "first_row + i / kWide - kHalo", "first_row + i / kWide", WrongResult),
     ("convlayer", "output_stationary", "at >= plane", "at > plane", OutOfBounds),
     ("convlayer", "shared_inputs", "i < maps * kWide * kWide", "i < maps * kSide * kSide", Uninitialised),
-    ("convlayer", "output_maps", "        __syncthreads();  // all reads of these", "        // ", Race),
+    ("convlayer", "output_maps", "        __syncthreads();  // all reads are", "        // ", Race),
     ("convlayer", "implicit_gemm", "map < c_in && pixel < plane", "pixel < plane", OutOfBounds),
     ("convlayer", "vectorised", "[half * kHalf + quad]", "[half * 4 + quad]", WrongResult),
     ("convlayer", "pipelined", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),

@@ -1,4 +1,4 @@
-// After NVIDIA/cccl (cub/examples/block, libcudacxx/examples): collectives by their
+// After NVIDIA/cccl (cub/examples/block, libcudacxx/examples): collectives from its
 // headers.
 #ifndef FAULT
 #define FAULT 0
@@ -7,7 +7,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_reduce.cuh>
 
-// Two scans in the same shared memory: a barrier must be between them.
+// Two scans in the same shared memory, which need a barrier between them.
 extern "C" __global__ void two_scans(const int *x, int *sums, int *most) {
     using Scan = cub::BlockScan<int, 64, cub::BLOCK_SCAN_WARP_SCANS>;
     __shared__ typename Scan::TempStorage temp;

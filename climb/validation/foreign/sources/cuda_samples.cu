@@ -24,7 +24,7 @@ extern "C" __global__ void black_scholes(float *call, float *put, const float *S
     put[i] = e * (1.0f - c2) - S[i] * (1.0f - c1);
 }
 
-// One option a block; the tree shrinks by a step between barriers.
+// One option per block; the tree shrinks by one step between barriers.
 extern "C" __global__ void binomial(const float *S, const float *X, float *out,
                                     int steps,
                                     float dt_v, float pu, float pd) {
@@ -74,7 +74,7 @@ extern "C" __global__ void walsh(float *data, int log2n) {
     for (int i = t; i < n; i += blockDim.x) d[i] = s[i];
 }
 
-// A column of 64 bins of one byte for each thread: dword bank = thread, no conflicts.
+// A column of 64 one-byte bins per thread, each in the thread's own bank: no conflicts.
 extern "C" __global__ void histogram64(const unsigned char *data, unsigned *out,
                                        int n) {
     __shared__ unsigned char bins[64 * 64];
@@ -90,7 +90,7 @@ extern "C" __global__ void histogram64(const unsigned char *data, unsigned *out,
     atomicAdd(&out[t], sum);
 }
 
-// Rows of a separable filter: a tile with halo on both sides.
+// The row pass of a separable filter: a tile with a halo on both sides.
 __constant__ float taps[9] = {0.05f, -0.1f, 0.2f, 0.3f, 0.4f, 0.25f, -0.3f, 0.15f,
     0.05f};
 extern "C" __global__ void convolution_rows(const float *x, float *y, int W) {
@@ -132,7 +132,7 @@ extern "C" __global__ void haar(const float *x, float *approx, float *detail,
     if (t < 2 * n) approx[t] = s[t];
 }
 
-// Stockham autosort, radix 2; one transform a block, two buffers.
+// Stockham autosort, radix 2; one transform per block, two buffers.
 extern "C" __global__ void stockham(const float2 *x, float2 *y, int n) {
     extern __shared__ float2 buf[];
     float2 *in = buf, *out = buf + n;
@@ -159,7 +159,7 @@ extern "C" __global__ void stockham(const float2 *x, float2 *y, int n) {
     y[base + t + n / 2] = in[t + n / 2];
 }
 
-// 64 points in a block of 16: three radix-4 passes, digit-reversed stores.
+// 64 points in a block of 16 threads: three radix-4 passes, digit-reversed stores.
 extern "C" __global__ void radix4(const float2 *x, float2 *y) {
     __shared__ float2 s[64];
     int t = threadIdx.x, base = blockIdx.x * 64;
@@ -194,7 +194,7 @@ extern "C" __global__ void radix4(const float2 *x, float2 *y) {
     }
 }
 
-// 8 x 8 cosine transform of image blocks: a thread a column, then a row.
+// 8 x 8 cosine transform of image blocks: one thread per column, then one per row.
 __device__ void dct8(float *v, int step) {
     float out[8];
     for (int k = 0; k < 8; ++k) {
@@ -218,7 +218,7 @@ extern "C" __global__ void dct(const float *x, float *y, int W) {
     for (int r = 0; r < 8; ++r) y[at + r * W + t] = s[r][t];
 }
 
-// Eigenvalues of a symmetric tridiagonal matrix below x: signs of Sturm's sequence.
+// Counts a symmetric tridiagonal matrix's eigenvalues below x, by Sturm's sequence.
 extern "C" __global__ void sturm_count(const float *diag, const float *off,
                                        const float *x,
                                        int *out, int n) {

@@ -85,7 +85,7 @@ extern "C" __global__ void gray_scott(const float *u, const float *v, float *nu,
     nv[i] = v[i] + 0.08f * lv + uvv - (feed + kill) * v[i];
 }
 
-// Advection by looking back along the velocity, bilinear, clamped.
+// Semi-Lagrangian advection, bilinear, clamped.
 extern "C" __global__ void advect(const float2 *v, const float *q, float *out, int W,
                                   int H,
                                   float dt) {
@@ -100,7 +100,7 @@ extern "C" __global__ void advect(const float2 *v, const float *q, float *out, i
         (p[W] * (1 - fx) + p[W + 1] * fx) * fy;
 }
 
-// Tridiagonal systems of up to 64 equations by parallel cyclic reduction, a block each.
+// Tridiagonal systems of up to 64 equations, one per block, by cyclic reduction.
 extern "C" __global__ void cyclic_reduction(const float *a, const float *b,
                                             const float *c,
                                             const float *d, float *x, int n) {
@@ -181,7 +181,7 @@ extern "C" __global__ void ising(signed char *spin, const float *random, int W, 
     if (random[i] < expf(-2 * beta * spin[i] * sum)) spin[i] = -spin[i];
 }
 
-// Rays, after GPSnoopy/RayTracingInVulkan, embree and nanort: nearest of some spheres.
+// Rays, after GPSnoopy/RayTracingInVulkan, embree and nanort: the nearest sphere hit.
 extern "C" __global__ void trace_spheres(const float4 *sphere, int count, int *hit,
                                          float *depth,
                                          int W, int H) {
@@ -207,7 +207,7 @@ extern "C" __global__ void trace_spheres(const float4 *sphere, int count, int *h
     depth[y * W + x] = near;
 }
 
-// Möller and Trumbore, a ray a thread, triangles broadcast.
+// Möller and Trumbore, one ray per thread, triangles broadcast.
 extern "C" __global__ void triangles_hit(const float *tri, const float *ray, float *out,
                                          int n,
                                          int tris) {

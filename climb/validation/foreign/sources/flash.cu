@@ -4,7 +4,7 @@
 #define FAULT 0
 #endif
 
-// A block a head; tiles of 16 keys and values in shared memory, a thread a query.
+// One block per head; tiles of 16 keys and values in shared memory, one thread a query.
 extern "C" __global__ void flash_forward(const float *q, const float *k, const float *v,
                                          float *out, float *lse, int N, int tiles,
                                              float scale) {
@@ -90,8 +90,8 @@ extern "C" __global__ void reshape_and_cache(const float *key, float *cache,
         cache[(s / page * dim + i) * page + s % page] = key[blockIdx.x * dim + i];
 }
 
-// One query per sequence over pages of keys and values; a warp a key, then a thread a
-// column.
+// One query per sequence over pages of keys and values; one warp per key, then one
+// thread per column.
 extern "C" __global__ void paged_attention(const float *q, const float *kc,
                                            const float *vc,
                                            const int *table, const int *lens,

@@ -89,7 +89,7 @@ extern "C" __global__ void triangles(const int *first, const int *next, const in
     if (threadIdx.x % 32 == 0 && found) atomicAdd(count, (unsigned long long)found);
 }
 
-// A maximal independent set by Luby: state 0 open, 1 in, 2 out; read one array, write
+// Luby's maximal independent set: state 0 open, 1 in, 2 out; reads one array, writes
 // the other.
 extern "C" __global__ void luby(const int *first, const int *next,
                                 const unsigned *priority,
@@ -129,8 +129,8 @@ extern "C" __global__ void colour(const int *first, const int *next,
     after[v] = c;
 }
 
-// Breadth-first by levels with a queue of a warp: one atomic for each warp's new
-// vertices.
+// Breadth-first search by levels with warp-aggregated queue appends: one atomic per
+// warp.
 extern "C" __global__ void bfs_queue(const int *first, const int *next, int *level,
                                      const int *queue, int size, int *out,
                                          int *out_size,

@@ -90,7 +90,7 @@ extern "C" __global__ void sha256(const u32 *blocks, u32 *out, int n) {
     for (int k = 0; k < 8; ++k) out[i * 8 + k] = __byte_perm(s[k] + h[k], 0, 0x0123);
 }
 
-// The table is made by the block and shared by its threads.
+// The block builds the table in shared memory.
 extern "C" __global__ void crc32(const unsigned char *data, u32 *out, int n,
                                  int bytes) {
     __shared__ u32 table[256];
@@ -187,7 +187,7 @@ extern "C" __global__ void threefry(uint2 *out, uint2 key, int n) {
     out[i] = make_uint2(x, y);
 }
 
-// Every thread jumps to its own place of one sequence, in a logarithm of the distance.
+// Every thread jumps to its own position of one sequence, in logarithmic time.
 extern "C" __global__ void pcg32(u32 *out, u64 seed, int each) {
     const u64 mul = 6364136223846793005ull, inc = 1442695040888963407ull;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -209,7 +209,7 @@ extern "C" __global__ void pcg32(u32 *out, u64 seed, int each) {
     }
 }
 
-// Open addressing with linear probing, as NVIDIA/cuCollections.
+// Open addressing with linear probing, as in NVIDIA/cuCollections.
 extern "C" __global__ void table_insert(const u32 *keys, u32 *slots, u32 *counts, int n,
                                         u32 mask) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -64,8 +64,8 @@ extern "C" __global__ void spmv_coo(const int *row, const int *col, const float 
     }
 }
 
-// A lower triangular system: a thread a row waits for what it needs, in order of
-// blocks.
+// A lower triangular system: one thread per row, which waits for the rows it needs, in
+// block order.
 extern "C" __global__ void solve_lower(const int *first, const int *col,
                                        const float *val,
                                        const float *b, float *x, int *ready, int n) {
@@ -160,7 +160,7 @@ extern "C" __global__ void max_pool(const float *x, float *y, int *where, int W,
     where[i] = at;
 }
 
-// Boxes that overlap with a better one, as bits: 64 boxes of a block against 64 of
+// Boxes that overlap with a better one, as bits: 64 boxes of one block against 64 of
 // another.
 extern "C" __global__ void nms_mask(const float4 *box, unsigned long long *mask, int n,
                                     float t) {
@@ -204,7 +204,7 @@ extern "C" __global__ void interval_expand(const int *start, int *out, int sourc
     out[i] = lo - 1;
 }
 
-// Runs of equal keys: heads by comparison, places by a scan of ballots.
+// Runs of equal keys: heads by comparison, positions by a scan of ballots.
 extern "C" __global__ void run_heads(const int *key, int *head, int *runs, int n) {
     __shared__ int sums[8];
     int t = threadIdx.x, lane = t % 32, warp = t / 32;
@@ -241,7 +241,7 @@ extern "C" __global__ void l2_distance(const float *q, const float *c, float *ou
     if (row < nq && col < nc) out[row * nc + col] = s;
 }
 
-// The k smallest of a row by a warp: each round takes the least that is left.
+// The k smallest of a row by a warp: each round takes the smallest that is left.
 extern "C" __global__ void warp_select(const float *x, float *best, int *where, int n,
                                        int k) {
     int lane = threadIdx.x, row = blockIdx.x, last = -1;

@@ -46,7 +46,7 @@ extern "C" __global__ void dequantize_q4_1(const q4_1 *x, float2 *y, int pairs) 
     y[i] = make_float2(lo * b.d + b.m, hi * b.d + b.m);
 }
 
-// One row a block, four warps; integers by dp4a, scales in float32.
+// One row per block of four warps; integers by dp4a, scales in float32.
 extern "C" __global__ void matvec_q4_q8(const q4_0 *w, const q8_0 *x, float *y,
                                         int blocks) {
     __shared__ float part[4];

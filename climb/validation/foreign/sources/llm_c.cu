@@ -18,7 +18,7 @@ extern "C" __global__ void encoder(const int *token, const float *wte, const flo
     out[i] = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// A warp a row; mean and reciprocal deviation are kept for the backward pass.
+// One warp per row; stores mean and reciprocal deviation for the backward pass.
 extern "C" __global__ void layernorm_rows(const float *x, const float *w,
                                           const float *b,
                                           float *y, float *mean, float *rstd, int N,
@@ -38,7 +38,7 @@ extern "C" __global__ void layernorm_rows(const float *x, const float *w,
     for (int i = lane; i < C; i += 32) y[row * C + i] = (x[i] - m) * r * w[i] + b[i];
 }
 
-// A block sums over rows, then its warps meet in shared memory.
+// A block sums over rows, then combines its warps' sums in shared memory.
 extern "C" __global__ void layernorm_weights(const float *dy, const float *x,
                                              const float *mean, const float *rstd,
                                              float *dw, float *db, int N, int C) {

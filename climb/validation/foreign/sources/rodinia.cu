@@ -3,7 +3,7 @@
 #define FAULT 0
 #endif
 
-// Dynamic programming over rows, several of them a launch; the tile shrinks by its
+// Dynamic programming over rows, several rows per launch; the tile shrinks by its
 // halo.
 extern "C" __global__ void pathfinder(const int *wall, const int *from, int *to,
                                       int cols,
@@ -200,7 +200,7 @@ extern "C" __global__ void lcs(const char *a, const char *b, int *out, int n, in
     if (t == 0) *out = diag[(n + m) % 3 * w + n];
 }
 
-// Affine-gap local alignment, a pair of sequences a thread (after CUDASW++ and GASAL2).
+// Affine-gap local alignment, one pair per thread (after CUDASW++ and GASAL2).
 extern "C" __global__ void smith_waterman(const char *a, const char *b, int *best,
                                           int n, int m,
                                           int pairs) {
