@@ -16,6 +16,13 @@ struct Shared {
     float4 received[kCols / 8][128];  // sums of the other block; then what is stored
 };
 
+// Suffices to publish mbarriers that were initialised before fence_mbarrier_init;
+// cluster_arrive would also wait for all other memory accesses.
+__device__ __forceinline__ void cluster_arrive_relaxed()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 // Sends a thread's 64 sums to the same thread of the block `rank`, whose barrier counts
 // the bytes.
 __device__ __forceinline__ void send_sums(float4 (*to)[128], const float (&d)[64],
