@@ -1,8 +1,9 @@
-"""The classifier on tensor cores, for batches: float32 weights and input, three TF32 products for each of float32.
+"""The classifier on tensor cores, for batches: float32 weights and input, three products for each of float32.
 
-The layouts are those of the ladder ``classifier``, with samples enough for a tensor core. Any finite float32 number is
-taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite number has no parts; so does
-one from 2^128 - 2^119 on where parts are of bfloat16, which rounds it to infinity.
+The layouts are those of the ladder ``classifier``, with samples enough for a tensor core. All three products are TF32,
+except that ``bf16_corrections`` and ``clusters`` take bfloat16 for two and for one of the products with a low part. Any
+finite float32 number is taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite
+number has no parts; so does one from 2^128 - 2^119 on where parts are of bfloat16, which rounds it to infinity.
 """
 
 from __future__ import annotations
