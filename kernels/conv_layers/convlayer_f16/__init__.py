@@ -42,6 +42,7 @@ ladder = Ladder(
         _rung("fused", 4, {"launches": fused.launches(1), "workspace": fused.workspace(1)}),
         _rung("whole_steps", 5, {"launches": fused.launches(1, "whole_steps"), "workspace": fused.workspace(1)}),
         _rung("in_block", 6, {"launches": in_block.launches(1)}),
+        _rung("early_release", 7, {"launches": fused.launches(1, "early_release"), "workspace": fused.workspace(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )

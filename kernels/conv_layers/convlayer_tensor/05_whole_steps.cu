@@ -18,6 +18,7 @@ constexpr int kRawLeft = 4;
 constexpr int kTapSlots = 4;    // steps whose weights stay
 constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
 constexpr int kRawSlots = 2;
+constexpr bool kEarlyRelease = false;  // but after all taps are started
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;

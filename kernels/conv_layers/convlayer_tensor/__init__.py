@@ -101,6 +101,16 @@ ladder = Ladder(
             capability="9.0",
             arch="sm_90a",
         ),
+        Rung(
+            "early_release",
+            "a slot goes back as soon as it was read",
+            fused.launches(2, "early_release"),
+            requires=fused.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=fused.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
     ),
     peers=of_batches.peers,
 )

@@ -1,4 +1,4 @@
-"""The launches of the rungs ``fused`` and ``whole_steps``, which make halves of pixels where they are multiplied.
+"""The launches of ``fused``, ``whole_steps`` and ``early_release``, which make halves of pixels where they multiply.
 
 Those of weights are made in a launch before.
 """
@@ -17,7 +17,7 @@ from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, O
 #: Threads of the first launch and of the second, and the kernel's kPixelSlots and kRawLeft.
 TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_LEFT = 32, 512, 4, 4
 #: Maps of the boxes of each rung, and the kernel's kRawSlots.
-BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2)}
+BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2), "early_release": (DEPTH, 2)}
 #: Tiles: strips of eight pixels beside each other, and rows.
 SHAPES = ((2, 8), (1, 14))
 #: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
@@ -65,7 +65,7 @@ def _steps_of_taps(size: Size) -> int:
 
 
 def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, ...]]:
-    """The two launches of one of the two rungs, for ``parts`` halves of each factor."""
+    """The two launches of one of these rungs, for ``parts`` halves of each factor."""
     box, raw_slots = BOXES[rung]
 
     def of(size: Size) -> tuple[Launch, ...]:

@@ -1,5 +1,6 @@
-// The second launch of the rungs fused and whole_steps, and what its warps that
-// multiply do. A rung defines Ring, Barriers, copy and split before.
+// The second launch of the rungs fused, whole_steps and early_release, and what its
+// warps that multiply do. A rung defines Ring, Barriers, copy and split before, and
+// with kEarlyRelease when slots are handed back.
 #pragma once
 
 #include "../../common/hopper/tma.cuh"
@@ -83,7 +84,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             held = -1;
         };
         for (int step = 0; step < work.steps; ++step, ++set) {
-            const int tap_slot = work.tap_slot(set);
+            const int tap_slot =
+                kEarlyRelease ? work.tap_slot(set, step) : work.tap_slot(set);
             if (!both && step % kGroups != group) {
                 // Waits, lest it arrives twice in a phase.
                 mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
@@ -120,11 +122,19 @@ __global__ void __launch_bounds__(kThreads, 1)
                     wgmma_f16(crossed, a + kOutsAtOnce, b, true);
                     wgmma_f16(crossed, a, b + kEights * Shared::kPixels, true);
                 }
+                if (kEarlyRelease && tap == 0) {
+                    // Starting all 27 takes as long as the products of the step before.
+                    wgmma_commit();
+                    wgmma_wait<1>();
+                    release();
+                }
             }
             wgmma_commit();
             ++used;
-            wgmma_wait<1>();  // the products of the step before are made
-            release();
+            if (!kEarlyRelease) {
+                wgmma_wait<1>();  // the products of the step before are made
+                release();
+            }
             held = slot;
             held_taps = tap_slot;
         }

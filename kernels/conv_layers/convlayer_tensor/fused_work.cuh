@@ -1,5 +1,5 @@
-// How the rungs fused and whole_steps cut a layer, and their first launch. A rung
-// defines kWide and kTapSlots before.
+// How the rungs fused, whole_steps and early_release cut a layer, and their first
+// launch. A rung defines kWide and kTapSlots before.
 #pragma once
 
 #include "../../common/hopper/dependent.cuh"
@@ -41,6 +41,11 @@ template <int kStrips, int kHigh> struct Work {
     __device__ __forceinline__ int tap_slot(int set) const
     {
         return resident() ? set % steps : set % kTapSlots;
+    }
+    // The same for a caller that counts steps, without a division.
+    __device__ __forceinline__ int tap_slot(int set, int step) const
+    {
+        return resident() ? step : set % kTapSlots;
     }
     __device__ __forceinline__ int tap_parity(int set) const
     {

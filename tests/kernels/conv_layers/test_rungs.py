@@ -156,7 +156,7 @@ CORNERS = [
         "convlayer_tensor",
         "pixels that must not be copied so far ahead that weights come too late",
         {"n": 4, "c_in": 160, "c_out": 2, "k": 3, "batch": 1},
-        only="copy_pixels(half++)",
+        only="convlayer_fused",
     ),
 ]
 
@@ -186,6 +186,9 @@ PLANTED = [
     ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "whole_steps", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
+    ("convlayer_tensor", "early_release", "image * work.c_in + ahead.step", "image + ahead.step", WrongResult),
+    ("convlayer_tensor", "early_release", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "early_release", "input, x - kRawLeft, y - 1,", "input, x - kRawLeft, y,", WrongResult),
     ("convlayer_tensor", "in_block", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
     ("convlayer_tensor", "in_block", "8 + lane % 4) * kTaps", "8 + lane % 8) * kTaps", WrongResult),
@@ -216,5 +219,9 @@ HIDDEN = [
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
     thorough(("convlayer_tensor", "fused", "tap / 3 * Shared::kRow + tap % 3", "tap / 3 * kHaloWide + tap % 3",
               WrongResult)),
+    thorough(("convlayer_tensor", "early_release", "first += 2", "first += 1", WrongResult)),
+    thorough(("convlayer_tensor", "early_release", "mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);",
+              "", EmulatorError)),
+    thorough(("convlayer_tensor", "early_release", "                    wgmma_wait<1>();\n", "", EmulatorError)),
     thorough(("convlayer_tensor", "fused", "if (!work.resident()) mbarrier", "if (false) mbarrier", EmulatorError)),
 ]  # fmt: skip

@@ -1,0 +1,181 @@
+// Idea: a slot goes back as soon as it was read, so that the next is made meanwhile.
+// From the rung before: whole_steps again, with two launches. A slot of halves goes
+// back after the first tap of the next step, not after all its products were started;
+// a slot of floats once they are in registers, all of which are loaded before the first
+// store. Counters replace divisions at each item.
+// Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
+// output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
+// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
+// of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
+// of kDepth maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a
+// Ring.
+#include "../../common/hopper/dependent.cuh"
+#include "../../common/hopper/tma.cuh"
+#include "../../common/hopper/wgmma.cuh"
+#include "taps.cuh"
+
+constexpr int kWide = 8;  // pixels of a row of a strip, whose eights are contiguous
+constexpr int kHaloWide = kWide + 2;
+// Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
+constexpr int kRawLeft = 4;
+constexpr int kTapSlots = 4;    // steps whose weights stay
+constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
+constexpr int kRawSlots = 2;
+constexpr bool kEarlyRelease = true;  // after the first tap of the next step
+constexpr int kChain = 2;   // steps that are summed in tensor cores
+constexpr int kGroups = 2;  // warpgroups that multiply
+constexpr int kGroupThreads = 128;
+constexpr int kConsumers = kGroups * kGroupThreads;
+constexpr int kConsumerWarps = kConsumers / kWarp;
+constexpr int kGroupWarps = kGroupThreads / kWarp;
+constexpr int kPixelWarps = 7;  // and one for the copies
+constexpr int kThreads = kConsumers + (1 + kPixelWarps) * kWarp;
+
+template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
+    // A row of a tile is kStrips strips with a border each, so that eight pixels of a
+    // strip and the next eight are kHaloWide apart.
+    static constexpr int kRow = kStrips * kHaloWide;
+    static constexpr int kPixels = (kHigh + 2) * kRow;
+    static_assert(kPixels <= kPixelWarps * kWarp, "a thread has one pixel");
+    static constexpr int kRawPitch = (kStrips * kWide + 1 + kRawLeft + 3) / 4 * 4;
+    static constexpr int kRaw = (kHigh + 2) * kRawPitch;
+    Taps<kParts> taps[kTapSlots];
+    Eight pixels[kPixelSlots][kParts][kEights][kPixels];
+    float raw[kRawSlots][kDepth * kRaw];
+};
+
+struct Barriers {
+    Barrier taps_full[kTapSlots], taps_empty[kTapSlots];
+    Barrier raw_full[kRawSlots], raw_empty[kRawSlots];
+    Barrier full[kPixelSlots], empty[kPixelSlots];
+};
+
+#include "fused_work.cuh"
+
+// An item, in the order in which items are used. Counters, because a thread would wait
+// for divisions at each item.
+struct Item {
+    int set = 0;  // a step of two tiles that take turns, or of a last one
+    int step = 0;
+    int first = 0;   // of the two tiles, among those of the block
+    int beside = 0;  // 1 for the second of them
+
+    __device__ __forceinline__ int tile() const
+    {
+        return blockIdx.x + (first + beside) * gridDim.x;
+    }
+    __device__ __forceinline__ void next(int own, int steps)
+    {
+        if (beside == 0 && first + 1 < own) {
+            beside = 1;
+            return;
+        }
+        beside = 0;
+        ++set;
+        if (++step == steps) {
+            step = 0;
+            first += 2;
+        }
+    }
+};
+
+// What the thread does that starts all copies.
+template <int kParts, int kStrips, int kHigh>
+__device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
+                                     Barriers& barriers,
+                                     const Work<kStrips, kHigh>& work,
+                                     const Taps<kParts>* __restrict__ taps,
+                                     const TensorMap& input)
+{
+    const int items = work.items();
+    const int sets = work.resident() ? work.steps : work.sets();
+    Item ahead;  // whose pixels come next
+    int copied = 0;
+    const auto copy_pixels = [&]() {
+        const int slot = copied % kRawSlots;
+        const unsigned tile = ahead.tile();
+        const unsigned above = tile / work.across;
+        const unsigned image = above / work.down;
+        const int x = (tile - above * work.across) * (kStrips * kWide);
+        const int y = (above - image * work.down) * kHigh;
+        mbarrier_wait(&barriers.raw_empty[slot], copied / kRawSlots % 2 ^ 1);
+        mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
+        tma_load(ring.raw[slot], input, x - kRawLeft, y - 1,
+                 image * work.c_in + ahead.step * kDepth, &barriers.raw_full[slot]);
+        ahead.next(work.own, work.steps);
+        ++copied;
+    };
+    int set = 0;  // whose weights come next
+    int tap_step = 0;
+    const auto copy_taps = [&]() {
+        const int slot = set % kTapSlots;
+        mbarrier_wait(&barriers.taps_empty[slot], set / kTapSlots % 2 ^ 1);
+        mbarrier_arrive_expect(&barriers.taps_full[slot], sizeof(ring.taps[slot]));
+        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + tap_step,
+                  sizeof(ring.taps[slot]), &barriers.taps_full[slot]);
+        ++set;
+        if (++tap_step == work.steps) tap_step = 0;
+    };
+    while (copied < min(kRawSlots, items)) copy_pixels();
+    wait_for_launch_before();  // it makes the taps
+    copy_taps();
+    // Copies end in the order in which they begin: pixels and weights take turns, and
+    // weights come two slots before they are needed, since a slot waits for products.
+    Item here;
+    for (int item = 0; item < items; ++item) {
+        if (copied < items) copy_pixels();
+        if (set < sets && set <= here.set + kTapSlots - 2) copy_taps();
+        here.next(work.own, work.steps);
+    }
+}
+
+// What a warp does that makes halves of pixels.
+template <int kParts, int kStrips, int kHigh>
+__device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
+                                      Barriers& barriers,
+                                      const Work<kStrips, kHigh>& work, int pixel)
+{
+    using Shared = Ring<kParts, kStrips, kHigh>;
+    const int in_row = pixel % Shared::kRow;
+    const int place = pixel / Shared::kRow * Shared::kRawPitch +
+                      in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
+    const bool mine = pixel < Shared::kPixels;
+    Item at;
+    for (int item = 0; item < work.items(); ++item) {
+        const int raw_slot = item % kRawSlots;
+        const int slot = item % kPixelSlots;
+        const int maps = work.c_in - at.step * kDepth;
+        at.next(work.own, work.steps);
+        mbarrier_wait(&barriers.raw_full[raw_slot], item / kRawSlots % 2);
+        float value[kEights][8];
+        const float* from = ring.raw[raw_slot] + (mine ? place : 0);
+#pragma unroll
+        for (int m = 0; m < kDepth; ++m) value[m / 8][m % 8] = from[m * Shared::kRaw];
+        __syncwarp();
+        // The next copy need not wait for the slot of the halves.
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);
+        if (maps < kDepth) {
+#pragma unroll
+            for (int m = 0; m < kDepth; ++m) {
+                if (m >= maps) value[m / 8][m % 8] = 0.0f;
+            }
+        }
+        mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
+        if (mine) {
+#pragma unroll
+            for (int eight = 0; eight < kEights; ++eight) {
+                Eight eights[kParts];
+                make_eights<kParts>(eights, value[eight]);
+#pragma unroll
+                for (int p = 0; p < kParts; ++p) {
+                    ring.pixels[slot][p][eight][pixel] = eights[p];
+                }
+            }
+        }
+        fence_proxy_async();
+        __syncwarp();
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.full[slot]);
+    }
+}
+
+#include "fused_products.cuh"
