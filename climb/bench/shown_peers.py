@@ -20,7 +20,7 @@ FASTER = 0.98
 def like_for_like(point: Any, precision: str = "fp32") -> bool:
     """Return whether a peer computes as accurately as rungs of this precision, and not more accurately."""
     its = (getattr(point, "library", None) or {}).get("precision", "")
-    return its not in LOWER if precision == "fp32" else its.startswith(precision)
+    return its not in (*LOWER, "fp64") if precision == "fp32" else its.startswith(precision)
 
 
 def shown(peers: Iterable[Any], precision: str = "fp32") -> tuple[Any, ...]:

@@ -60,8 +60,9 @@ def _error_of_tiny_products(rung: BoundRung) -> float:
     return float(np.max(np.abs(found - a.astype(np.float64) @ b) / terms))
 
 
-def test_few_rows_keeps_partial_sums_below_the_normal_numbers_which_plain_additions_lose(tmp_path: Path) -> None:
-    few = load_ladder("tgemm")["few_rows"]
-    assert _error_of_tiny_products(few) < 2e-7
+@pytest.mark.parametrize("name", ["few_rows", "wide_tiles"])
+def test_partial_sums_below_the_normal_numbers_are_kept_which_plain_additions_lose(name: str, tmp_path: Path) -> None:
+    rung = load_ladder("tgemm")[name]
+    assert _error_of_tiny_products(rung) < 2e-7
     kept = "values[j] = multiply_add(adds[j], 1.0f, values[j]);"
-    assert _error_of_tiny_products(with_fault(few, kept, "values[j] += adds[j];", tmp_path)) > 1e-5
+    assert _error_of_tiny_products(with_fault(rung, kept, "values[j] += adds[j];", tmp_path)) > 1e-5

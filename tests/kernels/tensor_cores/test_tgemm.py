@@ -91,7 +91,7 @@ def test_each_kind_of_data_is_what_its_name_says(kind: str) -> None:
 @pytest.mark.parametrize(
     ("size", "rung"),
     [
-        ((32, 4096, 4096), "few_rows"),
+        ((32, 4096, 4096), "wide_tiles"),
         ((64, 64, 64), "few_rows"),
         ((1024, 1024, 1024), "small_tiles"),
         ((1024, 1024, 4096), "one_launch"),
