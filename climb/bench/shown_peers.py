@@ -1,9 +1,9 @@
 """Choose the peers that a table or figure shows: the fastest form of each library, as a user who knows it would choose.
 
 A record has many forms of one library: layouts, algorithms, precisions. A peer in another precision than the rungs'
-answers another question, so the fastest of them is shown beside the fastest of the rungs' own, but only where it is
-faster. Beside rungs in fp32, a slower form in TF32 is an fp32 kernel or badly chosen; beside rungs in TF32, a form in
-fp32 is no match at all.
+answers another question, so the fastest with less and the fastest with more are shown beside the fastest of the rungs'
+own, but only where they are faster. Beside rungs in fp32, a slower form in TF32 is an fp32 kernel or badly chosen,
+and a slower one in fp64 no choice; beside rungs in TF32, a form in fp32 is no match at all.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 
 #: Precisions that give up accuracy for speed. 3xTF32 and BF16x9 are as accurate as fp32.
 LOWER = ("TF32", "fp16", "bf16")
+#: Precisions that are more accurate than fp32.
+HIGHER = ("fp64",)
 #: The share of the time below which a peer in another precision is shown.
 FASTER = 0.98
 
 
 def like_for_like(point: Any, precision: str = "fp32") -> bool:
     """Return whether a peer computes as accurately as rungs of this precision, and not more accurately."""
-    its = (getattr(point, "library", None) or {}).get("precision", "")
-    return its not in (*LOWER, "fp64") if precision == "fp32" else its.startswith(precision)
+    its = _precision(point)
+    return its not in (*LOWER, *HIGHER) if precision == "fp32" else its.startswith(precision)
 
 
 def shown(peers: Iterable[Any], precision: str = "fp32") -> tuple[Any, ...]:
@@ -33,15 +35,15 @@ def shown(peers: Iterable[Any], precision: str = "fp32") -> tuple[Any, ...]:
     """
     peers = tuple(peers)
     peers = tuple(one for one in peers if not (_misnamed(one) and _has_equal(one, peers)))
-    best: dict[tuple[str, bool], Any] = {}
+    best: dict[tuple[str, bool, bool], Any] = {}
     for point in peers:
-        group = _library(point), like_for_like(point, precision)
+        group = _library(point), like_for_like(point, precision), _precision(point) in HIGHER
         if group not in best or point.median_s < best[group].median_s:
             best[group] = point
     kept = [
         point
-        for (library, alike), point in best.items()
-        if alike or (own := best.get((library, True))) is None or point.median_s < FASTER * own.median_s
+        for (library, alike, _), point in best.items()
+        if alike or (own := best.get((library, True, False))) is None or point.median_s < FASTER * own.median_s
     ]
     return tuple(sorted(kept, key=lambda point: (not like_for_like(point, precision), point.median_s)))
 
@@ -64,3 +66,7 @@ def _has_equal(point: Any, peers: Iterable[Any]) -> bool:
 
 def _library(point: Any) -> str:
     return (getattr(point, "library", None) or {}).get("name", point.name)
+
+
+def _precision(point: Any) -> str:
+    return (getattr(point, "library", None) or {}).get("precision", "")

@@ -58,10 +58,11 @@ def test_three_tf32_products_count_as_full_precision():
     assert names(peer("fp32", 4e-6, "CUTLASS"), peer("three", 2e-6, "CUTLASS", "3xTF32")) == ["three"]
 
 
-def test_float64_does_not_stand_for_float32_where_it_is_faster():
+def test_float64_stands_beside_float32_where_it_is_faster_and_not_in_place_of_it():
     full, faster = peer("fp32", 4e-6, "cuBLAS"), peer("fp64", 3e-6, "cuBLAS", "fp64")
-    lower = peer("TF32", 1e-6, "cuBLAS", "TF32")
-    assert names(full, faster, lower) == ["fp32", "TF32"]
+    lower, slower = peer("TF32", 1e-6, "cuBLAS", "TF32"), peer("fp64", 5e-6, "cuBLAS", "fp64")
+    assert names(full, faster, lower) == ["fp32", "TF32", "fp64"]
+    assert names(full, slower, lower) == ["fp32", "TF32"]
 
 
 def test_a_lower_precision_of_another_library_does_not_hide_behind_the_first():
