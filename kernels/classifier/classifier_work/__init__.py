@@ -12,6 +12,7 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 from kernels.classifier.classifier.launches import ATOMIC_THREADS
 from kernels.classifier.classifier.problem import CLASS1, CLASS2, FLOAT, MAX_EXTENT, MAX_GRID_Y, WARP
 
@@ -46,6 +47,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["inputs"] ** 0.5),
     flops=lambda size: 2 * size["inputs"] * size["outputs"],
