@@ -171,7 +171,6 @@ PLANTED = [
     ("hgemm", "split_k", "mbarrier_wait_cluster(&received, 0);", "", EmulatorError),
     ("hgemm", "split_k", "cluster_wait();\n        send_sums", "send_sums", EmulatorError),
     ("hgemm", "split_k", "sync_warpgroup(1);  // nobody reads", "// nobody reads", Race),
-    ("hgemm", "two_widths", "d[j] += other.x;", "d[j] -= other.x;", WrongResult),
     ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
     ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
     ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
