@@ -19,9 +19,14 @@ HIGHER = ("fp64",)
 FASTER = 0.98
 
 
+def precision_of(point: Any) -> str:
+    """Return the precision in which a peer computed; "" for a point without a description."""
+    return (getattr(point, "library", None) or {}).get("precision", "")
+
+
 def like_for_like(point: Any, precision: str = "fp32") -> bool:
     """Return whether a peer computes as accurately as rungs of this precision, and not more accurately."""
-    its = _precision(point)
+    its = precision_of(point)
     return its not in (*LOWER, *HIGHER) if precision == "fp32" else its.startswith(precision)
 
 
@@ -37,7 +42,7 @@ def shown(peers: Iterable[Any], precision: str = "fp32") -> tuple[Any, ...]:
     peers = tuple(one for one in peers if not (_misnamed(one) and _has_equal(one, peers)))
     best: dict[tuple[str, bool, bool], Any] = {}
     for point in peers:
-        group = _library(point), like_for_like(point, precision), _precision(point) in HIGHER
+        group = _library(point), like_for_like(point, precision), precision_of(point) in HIGHER
         if group not in best or point.median_s < best[group].median_s:
             best[group] = point
     kept = [
@@ -66,7 +71,3 @@ def _has_equal(point: Any, peers: Iterable[Any]) -> bool:
 
 def _library(point: Any) -> str:
     return (getattr(point, "library", None) or {}).get("name", point.name)
-
-
-def _precision(point: Any) -> str:
-    return (getattr(point, "library", None) or {}).get("precision", "")

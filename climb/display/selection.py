@@ -11,7 +11,7 @@ from typing import Any
 from climb.bench.problem import Size, size_label
 from climb.bench.records import PendingRung, command
 from climb.bench.roofline import Limit, MissingCeiling, limit
-from climb.bench.shown_peers import like_for_like, shown
+from climb.bench.shown_peers import like_for_like, precision_of, shown
 from climb.bench.units import Resource
 
 
@@ -67,7 +67,7 @@ class Selected:
         None if the limit is unknown, and for a point to which it does not apply: a peer in TF32 beside rungs in another
         precision, or a peer that is faster than the limit and so computes in another way.
         """
-        in_tf32 = (getattr(point, "library", None) or {}).get("precision") == "TF32"
+        in_tf32 = precision_of(point) == "TF32"
         if self.limit is None or (in_tf32 and self._precision != "TF32"):
             return None
         share = self.limit.share(point)

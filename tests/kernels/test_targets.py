@@ -216,11 +216,9 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "sgemm",
         lambda r: min(of_cublas(r, p.size["m"], p.size["n"], p.size["k"]) for p in r.points) >= 0.90,
     ),
-    # 650 us were asked, and reached on the H200 of 24 November 2026 (637 us). The record of 28 November misses them by
-    # 0.2 us: its product needs as many cycles, at a lower clock, as the chapter says.
-    "float32 from tensor cores takes at most 651 us at 4096^3, splitting included, 4.1 times as fast as cuBLAS": (
+    "float32 from tensor cores is 4.1 times as fast as cuBLAS at 4096^3, splitting included": (
         "tgemm",
-        lambda r: best(r) <= 651e-6 and of_cublas(r, 4096, 4096, 4096) >= 4.1,
+        lambda r: of_cublas(r, 4096, 4096, 4096) >= 4.1,
     ),
     "float32 from tensor cores has less error than cuBLAS on five kinds of data, normwise and componentwise": (
         "tgemm",
@@ -363,3 +361,19 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
 def test_record_meets_the_ladders_target(promise: str) -> None:
     ladder, holds = PROMISES[promise]
     assert holds(load_record(ladder)), promise
+
+
+#: Promises that an earlier record kept and today's misses; the chapter says by how much and why. The record of 24
+#: November 2026 kept this one.
+MISSED: dict[str, tuple[str, Callable[[Record], bool]]] = {
+    "float32 from tensor cores takes at most 650 us at 4096^3, splitting included": (
+        "tgemm",
+        lambda r: best(r) <= 650e-6,
+    ),
+}
+
+
+@pytest.mark.parametrize("promise", MISSED)
+def test_a_missed_promise_that_a_record_keeps_again_returns_to_the_others(promise: str) -> None:
+    ladder, holds = MISSED[promise]
+    assert not holds(load_record(ladder)), f"kept again: {promise}"

@@ -8,27 +8,12 @@
 // aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
 // of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
 // of 8 maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring.
-#include "../../common/hopper/dependent.cuh"
-#include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
-#include "taps.cuh"
+#include "fused_tile.cuh"
 
-constexpr int kWide = 8;  // pixels of a row of a strip, whose eights are contiguous
-constexpr int kHaloWide = kWide + 2;
-// Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
-constexpr int kRawLeft = 4;
-constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
 constexpr int kRawSlots = 4;    // two for each item: eight maps each
 constexpr bool kEarlyRelease = false;  // but after all taps are started
-constexpr int kChain = 2;   // steps that are summed in tensor cores
-constexpr int kGroups = 2;  // warpgroups that multiply
-constexpr int kGroupThreads = 128;
-constexpr int kConsumers = kGroups * kGroupThreads;
-constexpr int kConsumerWarps = kConsumers / kWarp;
-constexpr int kGroupWarps = kGroupThreads / kWarp;
-constexpr int kPixelWarps = 7;  // and one for the copies
-constexpr int kThreads = kConsumers + (1 + kPixelWarps) * kWarp;
+
+#include "fused_warps.cuh"
 
 template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
     // A row of a tile is kStrips strips with a border each, so that eight pixels of a
@@ -41,12 +26,6 @@ template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
     Taps<kParts> taps[kTapSlots];
     Eight pixels[kPixelSlots][kParts][kEights][kPixels];
     float raw[kRawSlots][8 * kRaw];
-};
-
-struct Barriers {
-    Barrier taps_full[kTapSlots], taps_empty[kTapSlots];
-    Barrier raw_full[kRawSlots], raw_empty[kRawSlots];
-    Barrier full[kPixelSlots], empty[kPixelSlots];
 };
 
 #include "fused_work.cuh"

@@ -9,47 +9,13 @@
 // of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
 // of kDepth maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a
 // Ring.
-#include "../../common/hopper/dependent.cuh"
-#include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
-#include "taps.cuh"
+#include "fused_tile.cuh"
 
-constexpr int kWide = 8;  // pixels of a row of a strip, whose eights are contiguous
-constexpr int kHaloWide = kWide + 2;
-// Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
-constexpr int kRawLeft = 4;
-constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
 constexpr int kRawSlots = 2;
 constexpr bool kEarlyRelease = true;  // after the first tap of the next step
-constexpr int kChain = 2;   // steps that are summed in tensor cores
-constexpr int kGroups = 2;  // warpgroups that multiply
-constexpr int kGroupThreads = 128;
-constexpr int kConsumers = kGroups * kGroupThreads;
-constexpr int kConsumerWarps = kConsumers / kWarp;
-constexpr int kGroupWarps = kGroupThreads / kWarp;
-constexpr int kPixelWarps = 7;  // and one for the copies
-constexpr int kThreads = kConsumers + (1 + kPixelWarps) * kWarp;
 
-template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
-    // A row of a tile is kStrips strips with a border each, so that eight pixels of a
-    // strip and the next eight are kHaloWide apart.
-    static constexpr int kRow = kStrips * kHaloWide;
-    static constexpr int kPixels = (kHigh + 2) * kRow;
-    static_assert(kPixels <= kPixelWarps * kWarp, "a thread has one pixel");
-    static constexpr int kRawPitch = (kStrips * kWide + 1 + kRawLeft + 3) / 4 * 4;
-    static constexpr int kRaw = (kHigh + 2) * kRawPitch;
-    Taps<kParts> taps[kTapSlots];
-    Eight pixels[kPixelSlots][kParts][kEights][kPixels];
-    float raw[kRawSlots][kDepth * kRaw];
-};
-
-struct Barriers {
-    Barrier taps_full[kTapSlots], taps_empty[kTapSlots];
-    Barrier raw_full[kRawSlots], raw_empty[kRawSlots];
-    Barrier full[kPixelSlots], empty[kPixelSlots];
-};
-
+#include "fused_warps.cuh"
+#include "whole_steps_ring.cuh"
 #include "fused_work.cuh"
 
 // An item, in the order in which items are used. Counters, because a thread would wait

@@ -1,9 +1,15 @@
 // How the rungs fused, whole_steps and early_release cut a layer, and their first
-// launch. A rung defines kWide and kTapSlots before.
+// launch. A rung defines kWide and the numbers of slots before.
 #pragma once
 
 #include "../../common/hopper/dependent.cuh"
 #include "taps.cuh"
+
+struct Barriers {
+    Barrier taps_full[kTapSlots], taps_empty[kTapSlots];
+    Barrier raw_full[kRawSlots], raw_empty[kRawSlots];
+    Barrier full[kPixelSlots], empty[kPixelSlots];
+};
 
 // What a block does: `own` tiles, every gridDim.x-th. Two of them at a time go through
 // all steps, or a last one; an item is a step of a tile.
