@@ -10,10 +10,13 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 #: The factor between a process's limits by the clock and of computing: it waits for others on a busy machine, and for
 #: ever in a deadlock.
@@ -93,6 +96,18 @@ def workplace(jobs: int) -> Iterator[tuple[Path, Processes, ThreadPoolExecutor]]
             processes.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def results(futures: Iterable[Future[T]]) -> Iterator[T]:
+    """Yield the results of futures as they are known; raises the first error of one.
+
+    The main thread wakes up every second. Where another thread receives a signal, Python raises KeyboardInterrupt only
+    once the main thread runs again, which may be after the longest test.
+    """
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
+        yield from (future.result() for future in done)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -14,7 +13,7 @@ from threading import Lock
 from climb.validation.mutation.copies import LIMIT, Copy
 from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.noticing import Noticing, Stage
-from climb.validation.mutation.processes import workplace
+from climb.validation.mutation.processes import results, workplace
 
 #: The least seconds for the tests listed for a module.
 SHORTEST = 30.0
@@ -153,8 +152,8 @@ def run_all(
     with workplace(jobs) as (scratch, processes, pool):
         workers = [pool.submit(lambda folder: work(Copy(root, folder, processes)), scratch / str(number))
                    for number in range(jobs)]  # fmt: skip
-        for worker in as_completed(workers):
-            worker.result()
+        for _ in results(workers):
+            pass
     return [decided[number] for number in sorted(decided)]
 
 
@@ -169,7 +168,10 @@ def trace(root: Path, tests: Iterable[str], jobs: int = 2) -> dict[str, dict]:
             copy.pytest([*plugin, path], 3600.0, MUTATION_TRACE=str(out))
             return json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {}
 
-        return {test: made for part in pool.map(one, tests) for test, made in part.items()}
+        parts = [pool.submit(one, path) for path in tests]
+        for _ in results(parts):
+            pass
+        return {test: made for part in parts for test, made in part.result().items()}
 
 
 def as_json(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
