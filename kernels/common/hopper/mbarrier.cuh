@@ -84,7 +84,7 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
     }
 }
 
-// The same, and acquires what other blocks of the cluster wrote before they arrived.
+// Also acquires what other blocks of the cluster wrote before they arrived.
 __device__ __forceinline__ void mbarrier_wait_cluster(Barrier* barrier, unsigned parity)
 {
     unsigned over = 0;

@@ -98,7 +98,7 @@ template <int kOpen> __device__ __forceinline__ void bulk_wait()
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kOpen) : "memory");
 }
 
-// Sets the registers per thread of this warpgroup to fewer or more. All its warps call.
+// Reduces or raises this warpgroup's registers per thread; all its warps must call it.
 template <int kRegisters> __device__ __forceinline__ void release_registers()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));

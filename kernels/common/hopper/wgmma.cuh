@@ -120,7 +120,7 @@ __device__ __forceinline__ void sync_warpgroup(int id)
 #define HELD_256 "{%128, %129, %130, %131}, %132, add, 1, 1"
 #define HELD_ADD_256 "%133"
 
-// d = A B, or d += A B if `more`; first with A in shared memory, then in registers.
+// d = A B, or d += A B if `more`. A is in shared memory, or in registers (second form).
 #define WGMMA(name, n, type, shared_rows, held_rows)                                \
     __device__ __forceinline__ void name(                                           \
         float (&d)[n / 2], Descriptor a, Descriptor b, bool more)                   \

@@ -1,9 +1,9 @@
-// Idea: an implicit matrix product: a tap's factor is the same pixels, shifted.
-// From the rung before: nothing, this is the first rung: three products of halves for
-// each of floats; a block has 64 output maps and 8 x 8 pixels, and takes 16 input maps
-// at a time, whose 10 x 10 pixels serve all nine taps.
-// Requires: sm_80; a block of kThreads threads; a grid of tiles of pixels, of groups of
-// output maps and of images. kParts is 2 for three products, 1 for one.
+// Idea: an implicit matrix product: all nine taps multiply the same pixels, shifted.
+// From the rung before: this is the first rung. Three products of halves replace one of
+// floats. A block computes 8 x 8 pixels of 64 output maps. It loads 16 input maps at a
+// time, and the 10 x 10 pixels of each serve all nine taps.
+// Requires: sm_80; blocks of kThreads threads; a grid of (tiles of pixels, groups of
+// output maps, images). kParts is 2 for three products of halves, 1 for one.
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
 #include "halves.cuh"
@@ -16,13 +16,13 @@ constexpr int kTaps = 9;
 constexpr int kSide = 8;
 constexpr int kHalo = kSide + 2;
 constexpr int kPixels = kHalo * kHalo;
-// The weights of 8 output maps and of 4 input maps fill all banks, and so do the halves
-// of 8 pixels and 4 pairs of maps.
+// Pitches without bank conflicts: a warp reads the weights of 8 output maps x 4 input
+// maps, and the halves of 8 pixels x 4 pairs of maps, from 32 banks.
 constexpr int kWeightPitch = kDepth * kTaps + 4;
 constexpr int kPixelPitch = kDepth / 2 + 4;
 
-// Of 16 input maps, a lane with lane % 4 = t has maps t, t + 4, t + 8 and t + 12: pair
-// number p of a pixel is of maps p / 4 * 8 + p % 4 and 4 more.
+// A lane with lane % 4 = t multiplies input maps t, t + 4, t + 8 and t + 12 of 16, so
+// pair p of a pixel holds map p / 4 * 8 + p % 4 and the map four after it.
 template <int kParts>
 __global__ void __launch_bounds__(kThreads)
     convlayer_mma(const float* __restrict__ input, const float* __restrict__ weights,
@@ -41,9 +41,9 @@ __global__ void __launch_bounds__(kThreads)
     input += blockIdx.z * map * c_in;
     output += blockIdx.z * map * c_out;
     float total[kSide][4] = {};
-    float crossed[kSide][4] = {};  // of high and low parts
+    float crossed[kSide][4] = {};  // products of a high and a low part
     for (int c = 0; c < c_in; c += kDepth) {
-        __syncthreads();  // all reads of the maps before are done
+        __syncthreads();  // all warps have read the previous maps
         for (int i = threadIdx.x; i < kOuts * kDepth * kTaps; i += kThreads) {
             const int out = i / (kDepth * kTaps);
             const int at = i % (kDepth * kTaps);
@@ -68,9 +68,9 @@ __global__ void __launch_bounds__(kThreads)
                 pixels[p][at * kPixelPitch + pair] = parts[p];
             }
         }
-        __syncthreads();  // taps and pixels are stored before they are read
+        __syncthreads();  // all taps and pixels of this step are stored
 
-        // Tensor cores truncate their sums; few of them are added up there.
+        // Tensor cores truncate sums, so they only add up the products of one step.
         float part[kSide][4] = {};
         const int out = threadIdx.x / kWarp * 16 + group;
 #pragma unroll

@@ -1,12 +1,12 @@
-// Idea: a shifted descriptor is a tap: wgmma reads the same halves nine times.
-// From the rung before: 128 pixels a warpgroup. The copy engine fills rings of weights
-// and of pixels; three warps make halves of the pixels, in a ring of their own; two
-// warpgroups split weights in registers and multiply. Weights that fit stay.
-// Requires: sm_90a; a block of kThreads threads; a grid of the ranks of a cluster, of
-// tiles of pixels and of groups of output maps; a tensor map of the weights, a row for
-// each output map, with boxes of kOuts x kWeightPitch, and one of the input: boxes of
-// kDepth maps, kHigh + 2 rows and kRawPitch pixels, or, with kWhole, of kDepth whole
-// maps of up to kWholePixels; dynamic shared memory for a Ring. With several ranks a
+// Idea: shifting a descriptor selects a tap: wgmma reads the same halves nine times.
+// From the rung before: 128 pixels per warpgroup. The copy engine fills a ring of
+// weights and one of pixels; three warps convert pixels to halves in a third ring; two
+// warpgroups split weights in registers and multiply. Weights stay if all of them fit.
+// Requires: sm_90a; blocks of kThreads threads; a grid of (ranks of a cluster, tiles of
+// pixels, groups of output maps); a tensor map of the weights, one row per output map,
+// boxes of kOuts x kWeightPitch; a tensor map of the input, boxes of kDepth maps x
+// (kHigh + 2) rows x kRawPitch pixels, or, with kWhole, of kDepth whole maps of at most
+// kWholePixels; dynamic shared memory for a Ring. If a cluster has several ranks, a
 // block has at most two tiles.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
@@ -19,16 +19,16 @@ constexpr int kDepth = 16;  // input maps of a step
 constexpr int kTaps = 9;
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
-// Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
+// A box must start at a multiple of 16 bytes: 4 pixels left of the tile, not 1.
 constexpr int kRawLeft = 4;
 constexpr int kRawPitch = kRawLeft + kWide + 4;
 constexpr int kWholePixels = 256;
-// The weights of 8 output maps and of 4 input maps fill all banks.
+// With this pitch, the weights of 8 output maps x 4 input maps lie in 32 banks.
 constexpr int kWeightPitch = kDepth * kTaps + 4;
-constexpr int kTapSlots = 4;  // three at least: a warpgroup holds one, skips one
+constexpr int kTapSlots = 4;  // at least 3: a warpgroup holds one and skips one
 constexpr int kPixelSlots = 3;
 constexpr int kRawSlots = 2;
-constexpr int kChain = 2;  // steps that are summed in tensor cores
+constexpr int kChain = 2;  // steps whose products tensor cores add up
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupWarps = 4;
 constexpr int kConsumerWarps = kGroups * kGroupWarps;
@@ -36,8 +36,8 @@ constexpr int kPixelWarps = 3;
 constexpr int kThreads = (kConsumerWarps + 1 + kPixelWarps) * 32;
 constexpr int kPixelThreads = kPixelWarps * 32;
 
-// Halves of 8 input maps of a pixel: the maps 0, 4, 1, 5, 2, 6, 3, 7 of eight, so that
-// the first two are those whose weights the first lane of four has, and so on.
+// Halves of 8 input maps of a pixel, in the order 0, 4, 1, 5, 2, 6, 3, 7: pair t
+// belongs to the maps whose weights lane t of four holds.
 using Eight = uint4;
 
 template <int kParts, int kHigh, bool kWhole> struct alignas(128) Ring {
@@ -48,7 +48,7 @@ template <int kParts, int kHigh, bool kWhole> struct alignas(128) Ring {
     float raw[kRawSlots][kDepth * kRaw];
 };
 
-// Where a tile of pixels lies.
+// The first pixel of a tile, and its image.
 struct Tile {
     int x, y, image;
 };
@@ -83,7 +83,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     const int across = (n + kWide - 1) / kWide;
     const int down = (n + kHigh - 1) / kHigh;
     const int tiles = across * down * images;
-    // This block's tiles. Two warpgroups take one each; a last one they take together.
+    // Tiles of this block. Each warpgroup computes one of two; both share a last one.
     const int stride = gridDim.y;
     const int own = (tiles - static_cast<int>(blockIdx.y) + stride - 1) / stride;
     const auto tile_at = [&](int at) {
@@ -111,8 +111,8 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
 
     float(*sums)[kOuts][kSumPitch] =
         reinterpret_cast<float(*)[kOuts][kSumPitch]>(shared_bytes);
-    // All steps of this block, in the order in which they are used: `use` gets the
-    // number of the step, the step, and the tiles of the warpgroups, -1 for none.
+    // Calls use(count, step, tile, other tile) for each of this block's steps, with the
+    // tiles of the two warpgroups; the second is -1 if both share the first.
     const auto for_each_step = [&](auto use) {
         int count = 0;
         for (int k = 0; k < own; k += kGroups) {
@@ -122,7 +122,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
             }
         }
     };
-    if (warp == kConsumerWarps) {  // copies
+    if (warp == kConsumerWarps) {  // starts copies
         release_registers<40>();
         if (lane == 0) {
             int items = 0;
@@ -154,7 +154,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
             });
         }
         __syncwarp();
-    } else if (warp > kConsumerWarps) {  // makes halves of pixels
+    } else if (warp > kConsumerWarps) {  // converts pixels to halves
         release_registers<40>();
         const int thread = threadIdx.x - (kConsumerWarps + 1) * kWarp;
         constexpr int kEach = (kPixels + kPixelThreads - 1) / kPixelThreads;
@@ -218,13 +218,13 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         claim_registers<232>();
         const int group = warp / kGroupWarps;
         const int row = warp % kGroupWarps * 16 + lane / 4;
-        int items = 0;      // of the tiles before
-        int tap_steps = 0;  // of these tiles
+        int items = 0;      // items of the previous tiles
+        int tap_steps = 0;  // steps of the previous tiles
         for (int k = 0; k < own; k += kGroups) {
             const bool both = k + 1 < own;
             const int mine = blockIdx.y + (k + (both ? group : 0)) * stride;
             float total[kSums], part[kSums];
-            float crossed[kSums];  // of high and low parts
+            float crossed[kSums];  // products of a high and a low part
 #pragma unroll
             for (int j = 0; j < kSums; ++j) {
                 total[j] = 0.0f;
@@ -239,7 +239,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                 }
                 held = -1;
             };
-            // Tensor cores truncate their sums; few of them are added up there.
+            // Tensor cores truncate sums, so they only add up kChain steps.
             const auto promote = [&]() {
                 wgmma_wait<0>();
                 __syncwarp();
@@ -263,7 +263,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                 ++used;
                 const float* taps =
                     ring.taps[tap_slot] + row * kWeightPitch + lane % 4 * kTaps;
-                // Of the first row of eight pixels, without a shift.
+                // Descriptors of the first eight pixels, before a tap shifts them.
                 Descriptor pixels[kParts];
 #pragma unroll
                 for (int p = 0; p < kParts; ++p) {
@@ -271,7 +271,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                         describe_pieces(ring.pixels[slot][p], kPixels * sizeof(Eight),
                                         kHaloWide * sizeof(Eight));
                 }
-                // A third of them is read by products, a third is made.
+                // For three taps: products may read two while the third is made.
                 unsigned a[3][kParts][4];
 #pragma unroll
                 for (int tap = 0; tap < kTaps; ++tap) {
@@ -292,7 +292,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                         wgmma_f16(crossed, a[tap % 3][0], pixels[1] + shift, true);
                     }
                     wgmma_commit();
-                    wgmma_wait<1>();  // the products of the tap before are made
+                    wgmma_wait<1>();  // the previous tap's products are done
                     if (tap == 0) {
                         __syncwarp();
                         release();
@@ -321,7 +321,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                     }
                 }
             } else {
-                // All reads of the ring are done before sums replace it.
+                // Sums replace the ring after all warps have read it.
                 __syncwarp();
                 if (lane == 0) mbarrier_arrive(&all_read);
                 mbarrier_wait(&all_read, 0);

@@ -1,24 +1,24 @@
-// Idea: a first launch makes all halves; products read both from shared memory.
-// From the rung before: the first launch writes halves of eight input maps side by
-// side, of pixels and of weights, as the products read them. One thread starts copies
-// of them, and two warpgroups start the products of a whole step at a time.
-// Requires: sm_90a; for the first launch kBlock threads a block, tap_blocks blocks for
-// the weights and as many more as the pixels, eights of input maps and images need,
-// kWidth = 4 where c_in is a multiple of 4 and weights are aligned to 16 bytes, else
-// kWidth = 1; for the second kThreads threads, a grid of the parts of the input maps,
-// of tiles of pixels and of groups of output maps, a tensor map of the halves, boxes of
-// 2 kParts x (kHigh + 2) x 8 kHaloWide, dynamic shared memory for a Ring, kPair = 2
-// where n is even. The parts are those of a cluster of kRanks, of which a block has at
-// most two tiles; or, with one rank, those of a last pass. With one part, or several
-// ranks, sums is the output.
+// Idea: a first launch makes all halves; wgmma reads both factors from shared memory.
+// From the rung before: the first launch writes pixels and weights as halves, in the
+// order in which products read them, eight input maps side by side. One thread starts
+// all copies, and two warpgroups start the products of a whole step at a time.
+// Requires: sm_90a. First launch: blocks of kBlock threads, tap_blocks of them for the
+// weights and more for all pixels, eights of input maps and images; kWidth = 4 if c_in
+// is a multiple of 4 and weights are aligned to 16 bytes, else kWidth = 1. Second
+// launch: blocks of kThreads threads; a grid of (parts of the input maps, tiles of
+// pixels, groups of output maps); a tensor map of the halves, boxes of 2 kParts x
+// (kHigh + 2) x 8 kHaloWide; dynamic shared memory for a Ring; kPair = 2 if n is even.
+// The parts are the kRanks blocks of a cluster, which then have at most two tiles; if
+// kRanks is 1, a last launch adds up the parts. `sums` is the output if there is only
+// one part, or if there are several ranks.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "ring.cuh"
 
-// Halves of pixels, by image, step, part and eight input maps, a plane for each; and of
-// weights, as the ring has them.
+// Makes halves of pixels, a plane for each image, step, part and eight input maps, and
+// halves of weights in the layout of the ring.
 template <int kParts, int kBlock, int kWidth>
 __global__ void __launch_bounds__(kBlock)
     convlayer_to_halves(const float* __restrict__ input,
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-// What the thread does that fills the ring.
+// Starts all copies to the ring; one thread calls it.
 template <int kParts, int kHigh>
 __device__ __forceinline__ void fill(Ring<kParts, kHigh>& ring, Barriers& barriers,
                                      const Work<kHigh>& work,
@@ -96,7 +96,7 @@ __device__ __forceinline__ void fill(Ring<kParts, kHigh>& ring, Barriers& barrie
     }
 }
 
-// Stores two neighbours of a row of n, of columns x, which is even, and x + 1.
+// Stores columns x and x + 1 of a row of n elements; x is even.
 template <int kPair>
 __device__ __forceinline__ void store_pair(float* to, const float2& pair, int x, int n)
 {
@@ -108,13 +108,13 @@ __device__ __forceinline__ void store_pair(float* to, const float2& pair, int x,
     }
 }
 
-// Waits for the other threads that multiply.
+// A barrier for all threads that multiply.
 __device__ __forceinline__ void sync_consumers()
 {
     asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
 }
 
-// What a multiplying warpgroup does with a set: the sums of its pixels and output maps.
+// Computes a warpgroup's sums of a set, for all its pixels and output maps.
 template <int kParts, int kHigh, int kSums>
 __device__ __forceinline__ void multiply(float (&total)[kSums],
                                          Ring<kParts, kHigh>& ring, Barriers& barriers,
@@ -122,7 +122,7 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
                                          int group, int lane)
 {
     constexpr int kPixels = Ring<kParts, kHigh>::kPixels;
-    float part[kSums], crossed[kSums];  // of high parts; of high and low parts
+    float part[kSums], crossed[kSums];  // high x high; high x low and low x high
 #pragma unroll
     for (int j = 0; j < kSums; ++j) {
         total[j] = 0.0f;
@@ -146,8 +146,8 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
             held = slot;
             continue;
         }
-        // Tensor cores truncate their sums; few of them are added up there. The
-        // warpgroups do so at different times.
+        // Tensor cores truncate sums, so every kChain steps their sums are added to
+        // float32 totals. The two warpgroups do so in different steps.
         const bool anew = used > 0 && (used + group) % kChain == 0;
         if (anew) {
             wgmma_wait<0>();
@@ -175,7 +175,7 @@ __device__ __forceinline__ void multiply(float (&total)[kSums],
         }
         wgmma_commit();
         ++used;
-        wgmma_wait<1>();  // the products of the step before are made
+        wgmma_wait<1>();  // the previous step's products are done
         release();
         held = slot;
     }
@@ -197,7 +197,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     constexpr int kSums = kWide * kHigh / 2;  // of a thread
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     Ring<kParts, kHigh>& ring = *reinterpret_cast<Ring<kParts, kHigh>*>(shared_bytes);
-    // Sums that are added up, of two warpgroups or of a cluster, replace the ring.
+    // Sums that warpgroups or blocks of a cluster exchange replace the ring.
     using Given = float2[kSums / 2][kGroupThreads];
     Given* given = reinterpret_cast<Given*>(shared_bytes);
     static_assert(kGroups * sizeof(Given) <= sizeof(ring), "the ring has room");
@@ -218,7 +218,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     __syncthreads();
     if (warp >= kConsumers / kWarp) {
         release_registers<40>();
-        wait_for_launch_before();  // it makes the halves
+        wait_for_launch_before();  // which makes the halves
         if (warp == kConsumers / kWarp && lane == 0) {
             fill<kParts>(ring, barriers, work, taps, pixels);
         }

@@ -1,23 +1,23 @@
-// Idea: pixels become halves where they are multiplied, weights in a launch before.
-// From the rung before: the copy engine brings floats, and seven warps make halves of
-// them in shared memory; what the first launch reads and writes no longer grows with
-// the image. Each warpgroup takes every second item: a step of one of two tiles, or
+// Idea: blocks convert the pixels they multiply; only weights become halves beforehand.
+// From the rung before: the copy engine delivers floats, and seven warps convert them
+// to halves in shared memory, so the first launch's traffic no longer grows with the
+// image. Each warpgroup multiplies every second item: all steps of one of two tiles, or
 // every second step of a last tile.
-// Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
-// output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
-// of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
-// of 8 maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring.
+// Requires: sm_90a. First launch: blocks of kBlock threads, a warp per 8 output and 8
+// input maps; kWidth = 4 if c_in is a multiple of 4 and weights are aligned to 16
+// bytes, else kWidth = 1. Second launch: blocks of kThreads threads; n a multiple of 4;
+// a grid of (tiles, groups of output maps); a tensor map of the input, boxes of 8 maps
+// x (kHigh + 2) rows x kRawPitch floats; dynamic shared memory for a Ring.
 #include "fused_tile.cuh"
 
-constexpr int kRawSlots = 4;    // two for each item: eight maps each
-constexpr bool kEarlyRelease = false;  // but after all taps are started
+constexpr int kRawSlots = 4;    // two per item, eight maps each
+constexpr bool kEarlyRelease = false;  // release slots after all taps have started
 
 #include "fused_warps.cuh"
 
 template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
-    // A row of a tile is kStrips strips with a border each, so that eight pixels of a
-    // strip and the next eight are kHaloWide apart.
+    // A row of a tile has kStrips strips, each with its own border, so that one group
+    // of eight pixels and the next are always kHaloWide apart.
     static constexpr int kRow = kStrips * kHaloWide;
     static constexpr int kPixels = (kHigh + 2) * kRow;
     static_assert(kPixels <= kPixelWarps * kWarp, "a thread has one pixel");
@@ -30,7 +30,7 @@ template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
 
 #include "fused_work.cuh"
 
-// What the thread does that starts all copies.
+// Starts all copies; one thread calls it.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      Barriers& barriers,
@@ -38,7 +38,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      const Taps<kParts>* __restrict__ taps,
                                      const TensorMap& input)
 {
-    const auto copy_pixels = [&](int half) {  // of an item
+    const auto copy_pixels = [&](int half) {  // half of an item
         const int item = half / kEights;
         const int slot = half % kRawSlots;
         const int tile = work.tile(item);
@@ -59,10 +59,10 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
     const int sets = work.resident() ? work.steps : work.sets();
     int half = 0;
     for (; half < min(kRawSlots, halves); ++half) copy_pixels(half);
-    wait_for_launch_before();  // it makes the taps
+    wait_for_launch_before();  // which makes the taps
     copy_taps(0);
-    // Copies end in the order in which they begin: pixels and weights take turns, and
-    // weights come two slots before they are needed, since a slot waits for products.
+    // Copies complete in the order of their start, so pixels and weights alternate.
+    // Weights are at most kTapSlots - 2 steps ahead: products may still read two slots.
     int set = 1;
     for (int item = 0; item < work.items(); ++item) {
         for (int e = 0; e < kEights && half < halves; ++e) copy_pixels(half++);
@@ -70,7 +70,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
     }
 }
 
-// What a warp does that makes halves of pixels.
+// Converts this thread's pixel of each item to halves.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,

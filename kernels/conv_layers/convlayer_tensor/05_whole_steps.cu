@@ -1,21 +1,21 @@
-// Idea: a box of pixels is a whole step, with one barrier, not two.
+// Idea: a box of pixels holds a whole step, which then needs one barrier, not two.
 // From the rung before: boxes of 16 maps, not 8; two slots of floats, not four.
-// Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
-// output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
-// of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
-// of kDepth maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a
+// Requires: sm_90a. First launch: blocks of kBlock threads, a warp per 8 output and 8
+// input maps; kWidth = 4 if c_in is a multiple of 4 and weights are aligned to 16
+// bytes, else kWidth = 1. Second launch: blocks of kThreads threads; n a multiple of
+// 4; a grid of (tiles, groups of output maps); a tensor map of the input, boxes of
+// kDepth maps x (kHigh + 2) rows x kRawPitch floats; dynamic shared memory for a
 // Ring.
 #include "fused_tile.cuh"
 
 constexpr int kRawSlots = 2;
-constexpr bool kEarlyRelease = false;  // but after all taps are started
+constexpr bool kEarlyRelease = false;  // release slots after all taps have started
 
 #include "fused_warps.cuh"
 #include "whole_steps_ring.cuh"
 #include "fused_work.cuh"
 
-// What the thread does that starts all copies.
+// Starts all copies; one thread calls it.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      Barriers& barriers,
@@ -43,10 +43,10 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
     const int sets = work.resident() ? work.steps : work.sets();
     int next = 0;
     for (; next < min(kRawSlots, items); ++next) copy_pixels(next);
-    wait_for_launch_before();  // it makes the taps
+    wait_for_launch_before();  // which makes the taps
     copy_taps(0);
-    // Copies end in the order in which they begin: pixels and weights take turns, and
-    // weights come two slots before they are needed, since a slot waits for products.
+    // Copies complete in the order of their start, so pixels and weights alternate.
+    // Weights are at most kTapSlots - 2 steps ahead: products may still read two slots.
     int set = 1;
     for (int item = 0; item < items; ++item) {
         if (next < items) copy_pixels(next++);
@@ -54,7 +54,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
     }
 }
 
-// What a warp does that makes halves of pixels.
+// Converts this thread's pixel of each item to halves.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,

@@ -1,45 +1,45 @@
-// Idea: a block makes the halves of its weights too: one launch reads the layer once.
-// From the rung before: no launch before this one. Blocks share the input maps as well,
-// so that deep layers of few pixels keep all SMs busy; both warpgroups multiply with
-// the same weights, each a strip of the tile. A last pass adds up the parts.
-// Requires: sm_90a; kThreads threads, a grid of parts of the steps, of tiles and of
-// groups of output maps; c_in a multiple of 4; a tensor map of the weights, boxes of
+// Idea: blocks convert their weights too, so that one launch reads the layer once.
+// From the rung before: the first launch is gone. Blocks divide the input maps as well,
+// so that deep layers of few pixels keep all SMs busy. Both warpgroups multiply the
+// same weights, each with its strip of the tile. A last launch adds up the parts.
+// Requires: sm_90a; blocks of kThreads threads; a grid of (parts of the steps, tiles,
+// groups of output maps); c_in a multiple of 4; a tensor map of the weights, boxes of
 // kRawOuts x kWeightPitch floats; one of the input, boxes of 8 maps x (kHigh + 2) rows
-// x kRawPitch floats where n is a multiple of 4, or, with kWhole, of 8 whole maps, n
-// even and n * n at most kWholePixels; dynamic shared memory for a Ring. With one part
-// sums is the output; else the last pass has kBlock threads a block.
+// x kRawPitch floats if n is a multiple of 4, or, with kWhole, of 8 whole maps if n is
+// even and n * n at most kWholePixels; dynamic shared memory for a Ring. With one part,
+// `sums` is the output; otherwise the last launch has blocks of kBlock threads.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "taps.cuh"
 
-constexpr int kWide = 8;    // pixels of a row of a strip, whose eights are contiguous
+constexpr int kWide = 8;    // pixels in a row of a strip; their eights are contiguous
 constexpr int kHigh = 14;   // rows of a tile
 constexpr int kGroups = 2;  // warpgroups that multiply, a strip each
 constexpr int kHaloWide = kWide + 2;
 constexpr int kRow = kGroups * kHaloWide;  // a row of a tile, each strip with a border
 constexpr int kPixels = (kHigh + 2) * kRow;
 constexpr int kWholePixels = 256;
-// Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
+// A box must start at a multiple of 16 bytes: 4 pixels left of the tile, not 1.
 constexpr int kRawLeft = 4;
 constexpr int kRawPitch = (kGroups * kWide + 1 + kRawLeft + 3) / 4 * 4;
 constexpr int kRawMap = (kHigh + 2) * kRawPitch;
-// Weights of a step: 4 more than needed, so that those of 8 output maps x 4 input maps
-// fill all banks.
+// Weights of an output map in a step, and 4 more: with this pitch, the weights of 8
+// output maps x 4 input maps lie in 32 banks.
 constexpr int kWeightPitch = kDepth * kTaps + 4;
-constexpr int kRawOuts = kOuts / kEights;  // of half a step
+constexpr int kRawOuts = kOuts / kEights;  // output maps of half a step
 constexpr int kSlots = 2;                  // steps whose halves are kept
-constexpr int kChain = 2;                  // steps that are summed in tensor cores
+constexpr int kChain = 2;                  // steps whose products tensor cores add up
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = kGroups * kGroupThreads;
 constexpr int kConsumerWarps = kConsumers / kWarp;
 constexpr int kGroupWarps = kGroupThreads / kWarp;
-constexpr int kSplitters = 7;  // warps that make halves, and one for the copies
+constexpr int kSplitters = 7;  // warps that make halves; one more starts copies
 constexpr int kThreads = kConsumers + (1 + kSplitters) * kWarp;
 constexpr int kSums = kWide * kHigh / 2;  // of a thread
 
-// What is copied for half a step: the weights of half of the output maps, and half of
-// the input maps.
+// The copies of half a step: the weights of half of the output maps, and the pixels of
+// half of the input maps.
 template <bool kWhole> struct alignas(128) Raw {
     float weights[kRawOuts * kWeightPitch];
     float pixels[8 * (kWhole ? kWholePixels : kRawMap)];
@@ -57,7 +57,7 @@ struct Barriers {
     Barrier full[kSlots], empty[kSlots];
 };
 
-// What a block does: steps from `first` to `last`, for every gridDim.y-th tile.
+// The work of a block: steps from `first` to `last` of every gridDim.y-th tile.
 struct Work {
     int n, c_in, first, last, across, down, tiles;
 
@@ -85,7 +85,7 @@ struct Tile {
     }
 };
 
-// What the thread does that starts all copies.
+// Starts all copies; one thread calls it.
 template <int kParts, bool kWhole>
 __device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                      const Work& work, const TensorMap& weights,
@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barri
 {
     constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
     const int pixel_bytes = 4 * 8 * (kWhole ? work.n * work.n : kRawMap);
-    unsigned half = 0;  // of a step of a tile
+    unsigned half = 0;  // counts halves of steps
     for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
         const Tile tile(work, t);
         for (int step = work.first; step < work.last; ++step) {
@@ -118,14 +118,14 @@ __device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barri
     }
 }
 
-// Halves of the weights of 8 output and 8 input maps: `row` has the lane's output map
-// and the first of its two input maps.
+// Converts the weights of 8 output and 8 input maps to halves. `row` points to those of
+// the lane's output map and of the first of its two input maps.
 template <int kParts>
 __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAtOnce],
                                               const float* row, int lane)
 {
     unsigned* mine = reinterpret_cast<unsigned*>(to) + lane;
-    float2 pair[kTaps];  // loaded before the first store, which none may overtake
+    float2 pair[kTaps];  // all loads come first: none can move above a store
 #pragma unroll
     for (int tap = 0; tap < kTaps; ++tap) {
         pair[tap] = make_float2(row[tap], row[4 * kTaps + tap]);
@@ -139,7 +139,7 @@ __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAt
     }
 }
 
-// What a warp does that makes halves.
+// Converts a warp's share of the weights and pixels to halves.
 template <int kParts, bool kWhole>
 __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                       const Work& work, int warp, int lane)
@@ -210,7 +210,7 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
     }
 }
 
-// Where a thread's sums go: of rows of a strip, two pixels of two output maps.
+// The place of a thread's sums: two pixels of two output maps in each row of a strip.
 struct Place {
     float* to;
     size_t to_second;
@@ -301,8 +301,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         const int steps = work.last - work.first;
         for (int used = 0; used < steps; ++used, ++item) {
             const unsigned slot = item % kSlots;
-            // Tensor cores truncate their sums; few of them are added up there. The
-            // warpgroups do so at different times.
+            // Tensor cores truncate sums, so every kChain steps their sums are added to
+            // float32 totals. The two warpgroups do so in different steps.
             const bool anew = used > 0 && (used + group) % kChain == 0;
             if (anew) {
                 wgmma_wait<0>();
@@ -328,7 +328,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                     wgmma_f16(crossed, a, b + kEights * kPixels, true);
                 }
                 if (tap == 0) {
-                    // Starting all 27 takes as long as the products of the step before.
+                    // Starting all 27 takes as long as the previous step's products.
                     wgmma_commit();
                     wgmma_wait<1>();
                     release();
@@ -364,8 +364,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
 }
 
-// The last pass: a thread adds up what kNumber blocks have of a row of its place.
-// For more than one block of an SM, ptxas would keep two or three loads under way.
+// The last launch: a thread adds up the sums of kNumber blocks for its place in a row.
+// Bounds for one block per SM: for more, ptxas keeps only two or three loads in flight.
 template <int kBlock, int kNumber>
 __global__ void __launch_bounds__(kBlock, 1)
     convlayer_add_parts(const float4* __restrict__ parts, float* __restrict__ output,
@@ -383,7 +383,7 @@ __global__ void __launch_bounds__(kBlock, 1)
     const Tile tile(work, block / groups);
     Place place(output, n, c_out, block % groups, tile, thread);
     wait_for_launch_before();
-    float4 here[kNumber];  // all loads are under way before the first sum
+    float4 here[kNumber];  // all loads are in flight before the first addition
 #pragma unroll
     for (int part = 0; part < kNumber; ++part) here[part] = from[part * count];
     float4 sum = {};

@@ -1,29 +1,29 @@
-// Idea: a slot goes back as soon as it was read, so that the next is made meanwhile.
-// From the rung before: whole_steps again, with two launches. A slot of halves goes
-// back after the first tap of the next step, not after all its products were started;
-// a slot of floats once they are in registers, all of which are loaded before the first
-// store. Counters replace divisions at each item.
-// Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
-// output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
-// of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
-// of kDepth maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a
+// Idea: release a slot as soon as it has been read, so that it is refilled earlier.
+// From the rung before: whole_steps again, with two launches. A slot of halves is
+// released after the next step's first tap has started, not after all its taps have;
+// a slot of floats once all of them are in registers, before any half is stored.
+// Counters replace divisions at each item.
+// Requires: sm_90a. First launch: blocks of kBlock threads, a warp per 8 output and 8
+// input maps; kWidth = 4 if c_in is a multiple of 4 and weights are aligned to 16
+// bytes, else kWidth = 1. Second launch: blocks of kThreads threads; n a multiple of
+// 4; a grid of (tiles, groups of output maps); a tensor map of the input, boxes of
+// kDepth maps x (kHigh + 2) rows x kRawPitch floats; dynamic shared memory for a
 // Ring.
 #include "fused_tile.cuh"
 
 constexpr int kRawSlots = 2;
-constexpr bool kEarlyRelease = true;  // after the first tap of the next step
+constexpr bool kEarlyRelease = true;  // release slots after the next step's first tap
 
 #include "fused_warps.cuh"
 #include "whole_steps_ring.cuh"
 #include "fused_work.cuh"
 
-// An item, in the order in which items are used. Counters, because a thread would wait
-// for divisions at each item.
+// Steps through items in the order of their use. It counts, because divisions at each
+// item would delay the thread.
 struct Item {
-    int set = 0;  // a step of two tiles that take turns, or of a last one
+    int set = 0;  // a step of two alternating tiles, or of a last one
     int step = 0;
-    int first = 0;   // of the two tiles, among those of the block
+    int first = 0;   // number of the first of the two tiles in the block
     int beside = 0;  // 1 for the second of them
 
     __device__ __forceinline__ int tile() const
@@ -45,7 +45,7 @@ struct Item {
     }
 };
 
-// What the thread does that starts all copies.
+// Starts all copies; one thread calls it.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      Barriers& barriers,
@@ -55,7 +55,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
 {
     const int items = work.items();
     const int sets = work.resident() ? work.steps : work.sets();
-    Item ahead;  // whose pixels come next
+    Item ahead;  // the item whose pixels are copied next
     int copied = 0;
     const auto copy_pixels = [&]() {
         const int slot = copied % kRawSlots;
@@ -71,7 +71,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
         ahead.next(work.own, work.steps);
         ++copied;
     };
-    int set = 0;  // whose weights come next
+    int set = 0;  // the set whose weights are copied next
     int tap_step = 0;
     const auto copy_taps = [&]() {
         const int slot = set % kTapSlots;
@@ -83,10 +83,10 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
         if (++tap_step == work.steps) tap_step = 0;
     };
     while (copied < min(kRawSlots, items)) copy_pixels();
-    wait_for_launch_before();  // it makes the taps
+    wait_for_launch_before();  // which makes the taps
     copy_taps();
-    // Copies end in the order in which they begin: pixels and weights take turns, and
-    // weights come two slots before they are needed, since a slot waits for products.
+    // Copies complete in the order of their start, so pixels and weights alternate.
+    // Weights are at most kTapSlots - 2 steps ahead: products may still read two slots.
     Item here;
     for (int item = 0; item < items; ++item) {
         if (copied < items) copy_pixels();
@@ -95,7 +95,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
     }
 }
 
-// What a warp does that makes halves of pixels.
+// Converts this thread's pixel of each item to halves.
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,
@@ -118,7 +118,7 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
 #pragma unroll
         for (int m = 0; m < kDepth; ++m) value[m / 8][m % 8] = from[m * Shared::kRaw];
         __syncwarp();
-        // The next copy need not wait for the slot of the halves.
+        // Release the floats before waiting for a slot of halves.
         if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);
         if (maps < kDepth) {
 #pragma unroll

@@ -54,7 +54,7 @@ ladder = Ladder(
         ),
         Rung(
             "wgmma",
-            "a shifted descriptor is a tap",
+            "shifting a descriptor selects a tap: wgmma reads the same halves nine times",
             launches.wgmma(2),
             requires=launches.tensor_maps_fit,
             alignment={"input": 16, "weights": 16, "output": 8},
@@ -63,7 +63,7 @@ ladder = Ladder(
         ),
         Rung(
             "halves",
-            "all halves are made once, products read both factors from shared memory",
+            "a first launch makes all halves, wgmma reads both factors from shared memory",
             launches.halves(2),
             requires=launches.extents_fit,
             alignment={"weights": 16, "output": 16},
@@ -73,7 +73,7 @@ ladder = Ladder(
         ),
         Rung(
             "fused",
-            "pixels become halves where they are multiplied, weights in a launch before",
+            "blocks convert the pixels they multiply, only weights become halves beforehand",
             fused.launches(2),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
@@ -83,7 +83,7 @@ ladder = Ladder(
         ),
         Rung(
             "whole_steps",
-            "a box of pixels is a whole step",
+            "a box of pixels holds a whole step",
             fused.launches(2, "whole_steps"),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
@@ -93,7 +93,7 @@ ladder = Ladder(
         ),
         Rung(
             "in_block",
-            "a block makes the halves of its weights too, and blocks share the input maps",
+            "blocks convert their weights too, and divide the input maps",
             in_block.launches(2),
             requires=launches.tensor_maps_fit,
             alignment={"input": 16, "weights": 16, "output": 8},
@@ -103,7 +103,7 @@ ladder = Ladder(
         ),
         Rung(
             "early_release",
-            "a slot goes back as soon as it was read",
+            "a slot is released as soon as it has been read",
             fused.launches(2, "early_release"),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},

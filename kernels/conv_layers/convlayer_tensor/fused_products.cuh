@@ -1,13 +1,13 @@
-// The second launch of the rungs fused, whole_steps and early_release, and what its
-// warps that multiply do. A rung defines Ring, Barriers, copy and split before, and
-// with kEarlyRelease when slots are handed back.
+// The second launch of the rungs fused, whole_steps and early_release, with the code of
+// its multiplying warps. Before including this, a rung defines Ring, copy and split,
+// and in kEarlyRelease when slots are released.
 #pragma once
 
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "fused_work.cuh"
 
-// Waits for the other threads that multiply.
+// A barrier for all threads that multiply.
 __device__ __forceinline__ void sync_consumers()
 {
     asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             const int tap_slot =
                 kEarlyRelease ? work.tap_slot(set, step) : work.tap_slot(set);
             if (!both && step % kGroups != group) {
-                // Waits, lest it arrives twice in a phase.
+                // Wait first: otherwise the warp could arrive twice in one phase.
                 mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
                 if (lane == 0) release_taps(tap_slot);
                 continue;
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
             mbarrier_wait(&barriers.full[slot], item / kPixelSlots % 2);
             item += kGroups;
-            // Tensor cores truncate their sums; few of them are added up there. The
-            // warpgroups do so at different times.
+            // Tensor cores truncate sums, so every kChain steps their sums are added to
+            // float32 totals. The two warpgroups do so in different steps.
             const bool anew = used > 0 && (used + group) % kChain == 0;
             if (anew) {
                 wgmma_wait<0>();
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                     wgmma_f16(crossed, a, b + kEights * Shared::kPixels, true);
                 }
                 if (kEarlyRelease && tap == 0) {
-                    // Starting all 27 takes as long as the products of the step before.
+                    // Starting all 27 takes as long as the previous step's products.
                     wgmma_commit();
                     wgmma_wait<1>();
                     release();
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             wgmma_commit();
             ++used;
             if (!kEarlyRelease) {
-                wgmma_wait<1>();  // the products of the step before are made
+                wgmma_wait<1>();  // the previous step's products are done
                 release();
             }
             held = slot;
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             for (int j = 0; j < kSums; j += 2) store(j, total[j], total[j + 1]);
             continue;
         }
-        // Each warpgroup gives the other half of its sums, in place of the ring.
+        // The warpgroups exchange halves of their sums, which replace the ring.
         using Given = float2[kSums / 4][kGroupThreads];
         Given* given = reinterpret_cast<Given*>(shared_bytes);
         static_assert(kGroups * sizeof(Given) <= sizeof(Shared), "the ring has room");

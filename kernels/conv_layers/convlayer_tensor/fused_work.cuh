@@ -1,5 +1,5 @@
-// How the rungs fused, whole_steps and early_release cut a layer, and their first
-// launch. A rung defines kWide and the numbers of slots before.
+// The work of a block in the rungs fused, whole_steps and early_release, and their
+// first launch. A rung defines kWide and the numbers of slots before including this.
 #pragma once
 
 #include "../../common/hopper/dependent.cuh"
@@ -11,8 +11,8 @@ struct Barriers {
     Barrier full[kPixelSlots], empty[kPixelSlots];
 };
 
-// What a block does: `own` tiles, every gridDim.x-th. Two of them at a time go through
-// all steps, or a last one; an item is a step of a tile.
+// The work of a block: `own` tiles, every gridDim.x-th one. It takes two tiles at a
+// time through all steps, and a last one alone. An item is one step of one tile.
 template <int kStrips, int kHigh> struct Work {
     int n, c_in, c_out, steps, across, down, own;
 
@@ -27,9 +27,9 @@ template <int kStrips, int kHigh> struct Work {
     }
     __device__ __forceinline__ bool resident() const { return steps <= kTapSlots; }
     __device__ __forceinline__ int items() const { return own * steps; }
-    // Steps of two tiles, or of a last one: the weights are loaded once for each.
+    // A set is a step of two tiles, or of a last one; it loads its weights once.
     __device__ __forceinline__ int sets() const { return (own + 1) / 2 * steps; }
-    // Items from 0 on, as a tile of the block and a step.
+    // The set, the tile and the step of an item.
     __device__ __forceinline__ int set(int item) const
     {
         const int two = 2 * steps;
@@ -48,7 +48,7 @@ template <int kStrips, int kHigh> struct Work {
     {
         return resident() ? set % steps : set % kTapSlots;
     }
-    // The same for a caller that counts steps, without a division.
+    // The same without a division, for a caller that knows the step.
     __device__ __forceinline__ int tap_slot(int set, int step) const
     {
         return resident() ? step : set % kTapSlots;

@@ -1,6 +1,6 @@
-// Floats as sums of two halves: the second holds what the first leaves, times 2^11, so
-// that it keeps its bits where the first is as small as a half can be. For floats from
-// 2^-14 to 65504 the sum has 22 bits.
+// Floats as sums of two halves. The second is the remainder of the first, times 2^11,
+// so that it keeps its bits even if the first is as small as a half can be. For floats
+// from 2^-14 to 65504 the sum has 22 bits.
 #pragma once
 
 constexpr float kLowScale = 2048.0f;
@@ -27,7 +27,7 @@ __device__ __forceinline__ float2 unpack_halves(unsigned pair)
     return values;
 }
 
-// parts[0] has two floats as halves, parts[1], if there is one, what these leave.
+// Puts two floats as halves into parts[0], and their remainders into parts[1], if any.
 template <int kParts>
 __device__ __forceinline__ void split_pair(unsigned (&parts)[kParts], float first,
                                            float second)

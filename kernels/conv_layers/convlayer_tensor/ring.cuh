@@ -1,5 +1,5 @@
-// How the rung halves cuts a layer, and its ring in shared memory: tiles of 8 x kHigh
-// pixels and 64 output maps for a warpgroup, 16 input maps a step.
+// The work of a block in the rung halves, and its ring in shared memory. A warpgroup
+// computes 8 x kHigh pixels of 64 output maps, with 16 input maps per step.
 #pragma once
 
 #include "../../common/hopper/mbarrier.cuh"
@@ -7,13 +7,13 @@
 
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
-constexpr int kTapSlots = 4;    // steps whose weights stay
+constexpr int kTapSlots = 4;    // the weights of up to 4 steps stay
 constexpr int kPixelSlots = 3;
-constexpr int kChain = 2;   // steps that are summed in tensor cores
+constexpr int kChain = 2;   // steps whose products tensor cores add up
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = kGroups * kGroupThreads;
-// Four warps more, for the copies: registers are handed over by warpgroups.
+// One more warpgroup for the copies: registers are reallocated by warpgroups.
 constexpr int kThreads = kConsumers + kGroupThreads;
 
 template <int kParts, int kHigh> struct alignas(128) Ring {
@@ -26,10 +26,10 @@ struct Barriers {
     Barrier full[kPixelSlots], empty[kPixelSlots];
 };
 
-// What a block does: its steps of 16 input maps, and its tiles of pixels. Two
-// warpgroups take a tile each. A last one they share, step by step, if the weights of
-// two steps are there; else the first takes it. A set is two tiles, or a last one; an
-// item of the rings is a step of a set, or two of a shared tile.
+// The work of a block: its steps of 16 input maps, and its tiles of pixels. Each of two
+// warpgroups computes a tile. They share a last tile, in alternating steps, if all
+// weights are resident; otherwise the first computes it. A set is two tiles, or a last
+// one; an item of the ring is one step of a set, or two steps of a shared tile.
 template <int kHigh> struct Work {
     int n, c_in, c_out;
     int first, steps;
@@ -68,17 +68,17 @@ template <int kHigh> struct Work {
     {
         return first_tile + (set * kGroups + (set < pairs ? group : 0)) * stride;
     }
-    // The step of an item that a warpgroup has.
+    // The step that a warpgroup multiplies of an item.
     __device__ __forceinline__ int step(int set, int at, int group) const
     {
         return shared(set) ? at * kGroups + group : at;
     }
-    // Whether a warpgroup has anything of an item.
+    // Tells whether a warpgroup has a step of an item.
     __device__ __forceinline__ bool has(int set, int at, int group) const
     {
         return step(set, at, group) < steps && (set < pairs || resident || group == 0);
     }
-    // Steps whose weights come with an item: those that stay, with the first tiles.
+    // The steps whose weights an item copies; the first set copies resident weights.
     __device__ __forceinline__ int taps(int set, int at) const
     {
         if (resident && set > 0) return 0;
@@ -95,7 +95,7 @@ template <int kHigh> struct Work {
     __device__ __forceinline__ int first_out() const { return blockIdx.z * kOuts; }
 };
 
-// Where a thread's sums of a tile belong: its first output map, row and column.
+// The place of a thread's sums of a tile: their first output map, row and column.
 template <int kHigh> struct Place {
     int out, x, y;
     float* to;

@@ -12,23 +12,23 @@ constexpr int kTaps = 9;
 constexpr int kEights = kDepth / 8;
 constexpr int kOutsAtOnce = 8;  // output maps whose eights are contiguous
 
-// Halves of 8 input maps of a pixel, or of a tap and an output map: the maps 0, 4, 1,
-// 5, 2, 6, 3, 7 of eight.
+// Halves of 8 input maps of a pixel, or of a tap and an output map, in the order 0, 4,
+// 1, 5, 2, 6, 3, 7.
 using Eight = uint4;
-// The halves of the weights of a step, of a block's output maps: for each kOutsAtOnce
-// of these and each eight maps, by tap, part and output map.
+// The halves of a step's weights for a block's output maps, ordered by kOutsAtOnce
+// output maps, eight input maps, tap, part and output map.
 template <int kParts> struct Taps {
     Eight eights[kOuts / kOutsAtOnce][kEights][kTaps][kParts][kOutsAtOnce];
 };
 
-// Eights of input maps, two for each step.
+// The number of eights of input maps, kEights for each step.
 __device__ __forceinline__ int eights_of(int c_in)
 {
     return (c_in + kDepth - 1) / kDepth * kEights;
 }
 
-// A warp makes the halves of 8 output and 8 input maps. There are as many units as such
-// squares in whole steps and whole groups of output maps.
+// Makes halves of weights. A unit is 8 output and 8 input maps, the work of a warp;
+// units cover whole steps and whole groups of output maps.
 template <int kParts, int kBlock, int kWidth>
 __device__ __forceinline__ void make_taps(const float* __restrict__ weights,
                                           Taps<kParts>* __restrict__ taps, int c_in,
@@ -36,7 +36,7 @@ __device__ __forceinline__ void make_taps(const float* __restrict__ weights,
 {
     constexpr int kWarps = kBlock / kWarp;
     constexpr int kRow = 8 * kTaps;  // weights of an output map and of 8 input maps
-    // The weights of 8 output maps and of 4 input maps fill all banks.
+    // With this pitch, the weights of 8 output maps x 4 input maps lie in 32 banks.
     constexpr int kPitch = kRow + 4;
     __shared__ __align__(16) float shared[kWarps][kOutsAtOnce * kPitch];
     const int eights = eights_of(c_in);
@@ -50,7 +50,7 @@ __device__ __forceinline__ void make_taps(const float* __restrict__ weights,
     const int number = (c_in - eight * 8) * kTaps;
     const float* from =
         weights + (static_cast<size_t>(out) * c_in + eight * 8) * kTaps;
-    constexpr int kPacks = kRow / kWidth;  // of a row, which four lanes read
+    constexpr int kPacks = kRow / kWidth;  // of a row; four lanes copy it
 #pragma unroll(kWidth == 4 ? (kPacks + 3) / 4 : 1)
     for (int j = 0; j < kPacks; j += 4) {
         const int pack = j + lane % 4;
@@ -77,7 +77,7 @@ __device__ __forceinline__ void make_taps(const float* __restrict__ weights,
     }
 }
 
-// The same maps of one pixel as an eight of each part.
+// Converts 8 input maps of a pixel to an eight for each part.
 template <int kParts>
 __device__ __forceinline__ void make_eights(Eight (&eights)[kParts],
                                             const float (&value)[8])

@@ -1,9 +1,9 @@
-// The ring of the rungs whose boxes are whole steps: kRawSlots slots of floats.
+// The ring of the rungs with a box per step: kRawSlots slots of floats.
 #pragma once
 
 template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
-    // A row of a tile is kStrips strips with a border each, so that eight pixels of a
-    // strip and the next eight are kHaloWide apart.
+    // A row of a tile has kStrips strips, each with its own border, so that one group
+    // of eight pixels and the next are always kHaloWide apart.
     static constexpr int kRow = kStrips * kHaloWide;
     static constexpr int kPixels = (kHigh + 2) * kRow;
     static_assert(kPixels <= kPixelWarps * kWarp, "a thread has one pixel");

@@ -8,8 +8,8 @@ using Half = unsigned short;  // the bits of a half are only moved
 constexpr int kThreads = 128;
 constexpr int kRows = 16, kCols = 8, kSteps = 16;  // what one instruction multiplies
 
-// Two halves of a matrix, one above or beside the other, as a register holds them;
-// zeros outside the matrix.
+// Packs two neighbours in a column (`down`) or in a row of a matrix into a register;
+// elements outside the matrix are zero.
 __device__ __forceinline__ unsigned pair(
     const Half* __restrict__ from, int rows, int cols, int row, int col, bool down)
 {

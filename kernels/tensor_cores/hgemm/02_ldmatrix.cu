@@ -1,6 +1,6 @@
 // Idea: keep tiles in shared memory, and load whole fragments of them with ldmatrix.
-// From the rung before: four warps share a tile of 64 x 64 sums, 32 x 32 a warp;
-// ldmatrix transposes B's fragments on the way.
+// From the rung before: four warps share a tile of 64 x 64 sums, 32 x 32 per warp;
+// ldmatrix transposes B's fragments as it loads them.
 // Requires: blocks of Tile::kThreads threads; sm_80. kWide: n and k are multiples of 8.
 #include "tile.cuh"
 

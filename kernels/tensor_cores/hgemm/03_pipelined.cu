@@ -1,6 +1,6 @@
 // Idea: asynchronous copies fill a ring of tiles, and a warp has 64 x 64 sums.
-// From the rung before: kStages stages, all but one in flight; tiles of 128 x 256,
-// whose warps load half as many bytes of shared memory per product.
+// From the rung before: kStages stages, with copies to all but one in flight; tiles of
+// 128 x 256, whose warps load half as many bytes of shared memory per product.
 // Requires: blocks of Tile::kThreads threads, kStages x Tile::kHalves halves of shared
 // memory; sm_80. kWide: n and k are multiples of 8.
 #include "tile.cuh"
@@ -27,13 +27,13 @@ __global__ void __launch_bounds__(T::kThreads)
                 copy_piece<kWide>(b_tile + to, B, K, N, k0 + k, first.y + col);
             });
         }
-        close_group();  // an empty group at the end, so that the count goes on
+        close_group();  // empty past the last slice, to keep the count of groups
     };
     for (int slice = 0; slice < kStages - 1; ++slice) fill(slice);
     Sums<T> sums;
     for (int slice = 0; slice < slices; ++slice) {
         wait_for_groups<kStages - 2>();
-        __syncthreads();  // this slice has arrived, and the one before is used up
+        __syncthreads();  // this slice is here, and the previous one has been read
         fill(slice + kStages - 1);
         const Half* const a_tile = ring + slice % kStages * T::kHalves;
         sums.add(a_tile, a_tile + T::kRows * kDepth);

@@ -1,7 +1,7 @@
 // Idea: the copy engine fetches tiles, and wgmma multiplies them from shared memory.
 // From the rung before: an instruction multiplies 64 x 128 x 16 for a whole warpgroup,
-// with no fragments of A and B in registers; one thread starts the copies of a stage. A
-// single stage again: three blocks on an SM take turns.
+// with no fragments of A and B in registers; one thread starts the copies of a stage.
+// One stage suffices: while one of an SM's three blocks copies, the others multiply.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for a Stage; tensor maps
 // of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128 bytes.
 #include "../../common/hopper/tma.cuh"

@@ -1,6 +1,6 @@
 // Idea: one warp only copies, a warpgroup only multiplies; barriers hand stages over.
-// From the rung before: a producer beside the consumer, and a ring of kStages stages,
-// each with one barrier for "full" and one for "empty"; one block on an SM.
+// From the rung before: a producer warp beside the consumers; a ring of kStages stages,
+// each with one barrier for "full" and one for "empty"; one block per SM.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for kStages Stages;
 // tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128
 // bytes.

@@ -1,7 +1,7 @@
-// Idea: two warpgroups multiply, 64 x 256 each, and share what is loaded of B.
-// From the rung before: a tile of 128 x 256 fetches three quarters of the bytes per
+// Idea: two warpgroups multiply, 64 x 256 each, and share the loaded tile of B.
+// From the rung before: a tile of 128 x 256 loads three quarters of the bytes per
 // product; instructions of 64 x 256 read three quarters of the shared memory. The
-// producer, a warpgroup now, hands registers to the consumers.
+// producer is a warpgroup, and gives up registers to the consumers.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for kStages Stages;
 // tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128
 // bytes.

@@ -1,4 +1,4 @@
-// Idea: two blocks, one above the other, fetch half of B's tile each, for both.
+// Idea: two blocks that need the same tile of B each copy half of it to both.
 // From the rung before: clusters of two; copies of B are multicast; a stage is empty
 // when the consumers of both blocks have finished with it.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for

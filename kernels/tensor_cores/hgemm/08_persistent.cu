@@ -1,6 +1,6 @@
-// Idea: blocks stay and take tile after tile: the next one loads while one is stored.
-// From the rung before: one cluster for every two SMs; its producer and consumers walk
-// through the same tiles, and the ring goes on from one tile to the next.
+// Idea: persistent blocks compute many tiles: the next one loads while one is stored.
+// From the rung before: one cluster for every two SMs. Its producers and consumers
+// visit the same tiles, and the ring continues from one tile to the next.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
 // kStages Stages; tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64,
 // swizzled by 128 bytes.

@@ -1,7 +1,7 @@
 // Idea: fast.cu, a published kernel, rebuilt: Hilbert's curve, asynchronous stores.
-// From the rung before: tiles follow a Hilbert curve, so that those that run together
-// share more in the L2 cache; sums go through shared memory to asynchronous stores. By
-// its author's description (cudaforfun.substack.com), for float32 results.
+// From the rung before: tiles follow a Hilbert curve, so that concurrent tiles share
+// more in the L2 cache; asynchronous stores write sums from shared memory. This follows
+// its author's description (cudaforfun.substack.com), but has float32 results.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for a
 // Shared; tensor maps of A, boxes of kRows x 64, of B, boxes of 64 x 64, and of C,
 // boxes of 64 x kPiece, swizzled by 128 bytes.
@@ -20,7 +20,7 @@ struct alignas(1024) Stage {
 };
 struct Shared {
     Stage stages[kStages];
-    float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
+    float pieces[kConsumers][2][64 * kPiece];  // one is filled, one is being stored
 };
 
 // The place of step `index` on Hilbert's curve through a square of `side` x `side`, a
@@ -40,7 +40,7 @@ __device__ __forceinline__ int2 hilbert(int index, int side)
     return at;
 }
 
-// Calls `work(row, column)` of each tile of this cluster that lies in the matrix.
+// Calls `work(row, column)` for each tile of this cluster that lies in the matrix.
 template <class Work> __device__ __forceinline__ void each_tile(int M, int N, Work work)
 {
     constexpr int kHeight = kCluster * kRows;
@@ -107,7 +107,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
 #pragma unroll
             for (int p = 0; p < kCols / kPiece; ++p) {
                 float* const piece = shared->pieces[group][p % 2];
-                if (thread == 0) bulk_wait_read<1>();  // the store before the last
+                if (thread == 0) bulk_wait_read<1>();  // frees this buffer
                 sync_warpgroup(1 + group);
                 put_piece(piece, d + p * kPiece / 2);
                 sync_warpgroup(1 + group);

@@ -1,5 +1,5 @@
-// Idea: SMs that would only wait for the last round of tiles stay idle altogether.
-// From the rung before: the same kernels. The grid has as few clusters as need no more
-// rounds than all SMs would: 128 blocks instead of 132 for 512 tiles.
+// Idea: launch only as many blocks as fill all rounds of tiles evenly.
+// From the rung before: the same kernels. The grid has the fewest clusters that take no
+// more rounds than a full grid: 128 blocks instead of 132 for 512 tiles.
 // Requires: what hgemm_small_tiles requires.
 #include "small.cuh"

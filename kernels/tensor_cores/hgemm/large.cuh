@@ -1,5 +1,5 @@
-// Tiles of 128 x kCols, whose sums are stored while the next tile is multiplied: half
-// of them, or all where a thread has registers for twice as many.
+// Tiles of 128 x kCols whose sums are stored while the next tile is multiplied: half of
+// the sums, or all if a thread has registers for the sums of two tiles.
 #pragma once
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
@@ -10,8 +10,8 @@ namespace large {
 constexpr int kRows = 128, kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
 
-// What goes with a tile's width. kLater of its pieces wait for the next tile; kUnroll
-// slices lie between two that are stored meanwhile, from kPlaces in shared memory.
+// Parameters of a tile's width: kLater pieces are stored during the next tile, one
+// every kUnroll slices, through kPlaces buffers in shared memory.
 template <int kCols> struct Plan;
 template <> struct Plan<256> {
     static constexpr int kStages = 4, kPlaces = 2, kLater = 4, kUnroll = 4;
@@ -26,8 +26,8 @@ template <int kCols> struct Shared {
     float pieces[kConsumers][Plan<kCols>::kPlaces][64 * kPiece];
 };
 
-// place_of_tile, but every other group of rows begins with its last column, whose
-// columns of B the tiles before have just read.
+// Like place_of_tile, but every other group of rows runs from its last column back:
+// the previous tiles have just read those columns of B.
 template <int kCols> __device__ __forceinline__ int2 place(int index, int M, int N)
 {
     int2 at = place_of_tile<kCluster * kRows, kCols>(index, M, N);
@@ -36,18 +36,18 @@ template <int kCols> __device__ __forceinline__ int2 place(int index, int M, int
     return at;
 }
 
-// Where a consumer's next piece goes, and the places in shared memory that take turns.
+// The place of a consumer's next piece in C, and its alternating buffers.
 template <int kPlaces> struct Output {
     float (*pieces)[64 * kPiece];
     int x, y, turn, group;
 
-    // Stores 64 x kPiece sums, of which a thread has 16; the copy engine leaves out
-    // what lies outside of C.
+    // Stores 64 x kPiece sums, 16 per thread; the copy engine skips elements outside
+    // of C.
     __device__ __forceinline__ void store(const TensorMap& C, const float* sums)
     {
         const int thread = threadIdx.x % 128;
         float* const piece = pieces[turn];
-        if (thread == 0) bulk_wait_read<kPlaces - 1>();  // the last store from there
+        if (thread == 0) bulk_wait_read<kPlaces - 1>();  // frees this buffer
         sync_warpgroup(1 + group);
         put_piece(piece, sums);
         sync_warpgroup(1 + group);
@@ -91,7 +91,7 @@ __global__ void __cluster_dims__(large::kCluster)
     if (threadIdx.x < 128) {
         release_registers<40>();
         const int end = threadIdx.x == 0 ? pairs : 0;
-        bool back = false;  // every other tile: from the slices that L2 read last
+        bool back = false;  // every other tile: L2 still holds the last slices
         for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
             const int2 first = place<kCols>(t, M, N);
             for (int i = 0; i < slices; ++i) {
@@ -100,7 +100,7 @@ __global__ void __cluster_dims__(large::kCluster)
                 mbarrier_wait_cluster(&empty[slot], phase ^ 1);
                 mbarrier_arrive_expect(&full[slot], sizeof(stage));
                 tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
-                // The blocks share 64 columns after 64, or half of k of an odd number.
+                // The blocks share boxes, or halves of boxes if their number is odd.
                 constexpr int kHigh = kCols / 64 % kCluster == 0 ? kDepth : kDepth / 2;
                 constexpr int kShare = kCols / 64 * kDepth / kCluster;
 #pragma unroll
@@ -148,7 +148,7 @@ __global__ void __cluster_dims__(large::kCluster)
                 }
             wgmma_wait<0>();
             if (thread < kCluster) mbarrier_arrive_at(&empty[last], thread);
-            while (waiting > 0) store_one();  // there were few slices
+            while (waiting > 0) store_one();  // left over if there were few slices
             output.x = first.y;
             output.y = first.x + rank * kRows + group * 64;
 #pragma unroll

@@ -1,14 +1,14 @@
-// Pieces of C that go through shared memory, from where the copy engine stores them.
+// Pieces of C, which the copy engine stores from shared memory.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 
 constexpr int kPiece = 32;  // columns of a piece: rows of 128 bytes
 
-// Writes a warpgroup's 64 x kPiece sums, of which a thread has 16, swizzled by 128
-// bytes, where the copy engine can read them. Half a warp stores together, four rows of
-// 32 bytes. Rows 2r and 2r + 1 have one swizzle of pairs of quads, and would meet in
-// the same eight banks, twice; so an odd row stores its pairs in another order.
+// Writes a warpgroup's 64 x kPiece sums, 16 per thread, to shared memory in the
+// 128-byte swizzle that the copy engine reads. Half a warp stores four rows of 32 bytes
+// at once. Rows 2r and 2r + 1 swizzle pairs of quads alike, so their stores would
+// conflict in eight banks; odd rows therefore store their pairs in another order.
 __device__ __forceinline__ void put_piece(float* piece, const float* sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(160, 1)
     if (threadIdx.x == 128) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
-        load(0);  // on its way before the other barriers are ready
+        load(0);  // starts before the other barriers are ready
         for (int s = 0; s < kStages; ++s) {
             if (s > 0) mbarrier_init(&full[s], 1);
             mbarrier_init(&empty[s], 1);

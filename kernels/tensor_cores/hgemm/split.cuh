@@ -13,11 +13,11 @@ struct alignas(1024) Stage {
 };
 struct Shared {
     Stage stages[kStages];
-    float4 received[kCols / 8][128];  // sums of the other block; then what is stored
+    float4 received[kCols / 8][128];  // the other block's sums; then pieces to store
 };
 
-// Suffices to publish mbarriers that were initialised before fence_mbarrier_init;
-// cluster_arrive would also wait for all other memory accesses.
+// Publishes mbarriers that were initialised before fence_mbarrier_init. cluster_arrive
+// would do so too, but also waits for all other memory accesses.
 __device__ __forceinline__ void cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -73,7 +73,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
     if (threadIdx.x == kProducer) {
         mbarrier_init(&full[0], 1);
         fence_mbarrier_init();
-        load(0);  // on its way before the other barriers are ready
+        load(0);  // starts before the other barriers are ready
         for (int s = 0; s < kStages; ++s) {
             if (s > 0) mbarrier_init(&full[s], 1);
             mbarrier_init(&empty[s], kGroups);
@@ -117,7 +117,7 @@ __global__ void __cluster_dims__(2) __launch_bounds__(split::kProducer + 32, 1)
         d[j + 2] += other.z;
         d[j + 3] += other.w;
     }
-    sync_warpgroup(1);  // nobody reads the other block's sums any more
+    sync_warpgroup(1);  // all threads have read the other block's sums
     float* piece = &sums[0][0].x;
 #pragma unroll
     for (int p = 0; p < kCols; p += kPiece, piece += 64 * kPiece) {

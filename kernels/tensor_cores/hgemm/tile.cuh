@@ -36,8 +36,8 @@ __device__ __forceinline__ int place_in_b(int k, int col)
     return col / 64 * (kDepth * 64) + place_in_a(k, col % 64);
 }
 
-// Piece by piece, what the block's threads copy of a tile: `copy(row, k, to)` of A and
-// `copy(k, col, to)` of B.
+// Calls `copy(row, k, to)` for each piece of A's tile that this thread copies, and
+// `copy(k, col, to)` for each piece of B's.
 template <class T, class Copy> __device__ __forceinline__ void pieces_of_a(Copy copy)
 {
 #pragma unroll
@@ -57,8 +57,8 @@ template <class T, class Copy> __device__ __forceinline__ void pieces_of_b(Copy 
     }
 }
 
-// Copies a piece of a row of a matrix, zeros for what lies outside: with kWide at once,
-// which takes a row that starts at 16 bytes, else half by half.
+// Copies a piece of a row of a matrix, with zeros outside the matrix: as one copy with
+// kWide, which needs rows aligned to 16 bytes, otherwise half by half.
 template <bool kWide>
 __device__ __forceinline__ void copy_piece(Half* to, const Half* __restrict__ from,
                                            int rows, int cols, int row, int col)

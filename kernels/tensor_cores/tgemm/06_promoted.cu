@@ -1,5 +1,5 @@
-// Idea: tensor cores truncate their sums, so every 64 of k they go to a float32 total.
-// From the rung before: the totals, and sums that start anew.
+// Idea: tensor cores truncate sums, so add them to a float32 total every 64 of k.
+// From the rung before: totals in registers; the tensor cores' sums restart at zero.
 // Requires: sm_90a.
 #include "unfused.cuh"
 

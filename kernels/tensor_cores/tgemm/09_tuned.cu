@@ -1,7 +1,7 @@
 // Idea: the tensor cores never wait: A's parts come from memory, consumers take turns.
-// From the rung before: fragments of A by ldmatrix, promotion every 64 of k; one of two
-// warpgroups multiplies while the other adds up; C through the copy engine; a product
-// of few tiles is cut along k.
+// From the rung before: ldmatrix loads fragments of A; promotion every 64 of k; one of
+// two warpgroups multiplies while the other adds up; the copy engine stores C; products
+// of few tiles are split along k.
 // Requires: sm_90a.
 #include "one_pass.cuh"
 #include "split_rows.cuh"

@@ -1,5 +1,5 @@
 // Idea: splitting A in registers costs nothing while the other warpgroup multiplies.
-// From the rung before: A in float32 again, and a pass over A that writes nothing.
+// From the rung before: A stays float32 again; the pass over A only finds exponents.
 // Requires: sm_90a.
 #include "held.cuh"
 #include "one_pass.cuh"

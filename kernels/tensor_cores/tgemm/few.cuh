@@ -8,8 +8,8 @@
 #include "few_stage.cuh"
 #include "tf32_parts.cuh"
 
-// Splits 8 of k of a row of A, a row for each lane of the warp: those with even k come
-// first, then those with odd k. Returns what B must be multiplied by instead.
+// Splits 8 of k of A, a row per lane, into high parts and, behind the tile, low parts:
+// first of even k, then of odd k. Returns the factor for B that undoes scaling.
 __device__ __forceinline__ float split_a(Stage& stage, int row, int eighth)
 {
     float4* quads[2];
@@ -39,8 +39,8 @@ __device__ __forceinline__ float split_a(Stage& stage, int row, int eighth)
     return raised ? kDown : 1.0f;
 }
 
-// Tiles of 32 rows and 64 columns, for each a cluster of `kParts` blocks with a part of
-// k each, of which each warpgroup has a part.
+// Computes tiles of 32 rows and 64 columns. The `kParts` blocks of a cluster divide k
+// of a tile, and the warpgroups of a block divide its part.
 template <int kParts>
 __global__ void __cluster_dims__(kParts) __launch_bounds__(kThreads, 1)
 multiply_few(const __grid_constant__ TensorMap a_boxes,
@@ -77,7 +77,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     }
     sync_warpgroup(1 + group);
 
-    // Columns of B are the rows of fragments: this lane's, and that eight later.
+    // Columns of B are rows of the fragments: a lane has `own` and `own` + 8.
     const int own = warp * 16 + g;
     float totals[16] = {};
 #pragma unroll 1
@@ -94,7 +94,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             values[j] = from.b[column / 32][row * 32 + quad * 4 + column % 4];
         }
         fence_proxy_async();
-        sync_warpgroup(1 + group);  // A is split; the stage before has been read
+        sync_warpgroup(1 + group);  // A is split; the previous stage has been read
         const int next = i - 1 + kStages;
         if (thread % 128 == 0 && i > 0 && next < count) load(next);
         const float unit = raise_tiny(values) ? kDown : 1.0f;
@@ -109,7 +109,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
                 const Parts parts = split(value);
                 high[s][j] = parts.high;
                 low[s][j] = parts.low;
-                // Before the fence, not between products.
+                // Keeps the split before the fence, not between products.
                 asm volatile("" : "+r"(high[s][j]), "+r"(low[s][j]));
             }
         }
@@ -159,7 +159,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             const float adds[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                // A sum below 2^-126 is kept, where `+` would flush it to zero.
+                // Keeps a sum below 2^-126; `+` would flush it to zero.
                 values[j] = multiply_add(adds[j], 1.0f, values[j]);
             }
         }
@@ -182,5 +182,5 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             }
         }
     }
-    if constexpr (kParts > 1) cluster_sync();  // before shared memory goes away
+    if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }

@@ -3,10 +3,10 @@
 
 constexpr int kTileRows = 32, kTileColumns = 64, kDepth = 32;  // of k, in a stage
 constexpr int kGroups = 4, kStages = 3, kThreads = 128 * kGroups;
-constexpr int kSumPitch = kTileColumns + 4;  // lanes then store to all banks
+constexpr int kSumPitch = kTileColumns + 4;  // with it, lanes store to 32 banks
 
-// Boxes of 32 x 32 floats, swizzled, and room for low parts beside A's, which become
-// high ones. Each warpgroup has stages of its own.
+// Swizzled boxes of 32 x 32 floats. Splitting A replaces it by its high parts, with low
+// parts behind them. Each warpgroup has stages of its own.
 struct alignas(1024) Stage {
     float b[kTileColumns / 32][kDepth * 32];
     float a[kTileRows * kDepth];

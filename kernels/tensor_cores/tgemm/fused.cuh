@@ -78,8 +78,8 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
     } else {
         claim_registers<240>();
         const int lane = thread % 32, warp = thread / 32 - 4;
-        // The row of the tile that is row lane / 4 of the fragments: in this order, the
-        // lanes that read at the same time read all banks.
+        // The tile's row that this lane uses as row lane / 4 of its fragments: in this
+        // order, lanes that read at the same time read all banks.
         const int own = warp * 16 + lane / 8 + lane / 4 % 2 * 4;
         const Result to{m,   n,    k, alpha, A,   lda,           B,
                         ldb, beta, C, ldc,   row_exponents, column_exponents};

@@ -15,7 +15,7 @@ struct Left {
         return lane / 8 + lane / 4 % 2 * 4;
     }
 
-    // For the tile whose rows of this warp begin at `top`.
+    // For a tile in which this warp's rows begin at `top`.
     __device__ __forceinline__ Left(const Result& to, int top, int warp, int lane)
         : own(warp * 16 + row_of(lane)), lane(lane)
     {

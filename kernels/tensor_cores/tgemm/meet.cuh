@@ -1,9 +1,9 @@
-// Blocks that wait for each other. They must be on the GPU at the same time: blocks
-// start in the order of their numbers, so those of neighbouring numbers are.
+// A barrier for blocks that run at the same time. Blocks with consecutive numbers do,
+// because blocks start in the order of their numbers.
 #pragma once
 
-// One thread of each of `blocks` blocks calls this, after a barrier of its block. What
-// the blocks wrote before, all can read after. The counter is zero at first.
+// One thread of each of `blocks` blocks calls this, after a barrier of its block. All
+// blocks' earlier writes are visible afterwards. The counter starts at zero.
 __device__ __forceinline__ void meet(unsigned* counter, unsigned blocks)
 {
     __threadfence();

@@ -1,11 +1,11 @@
-// What tensor cores cannot compute from parts is computed in double precision: results
-// that are subnormal, and those with infinities and NaNs.
+// Double precision for the results that tensor cores cannot compute from parts:
+// subnormal ones, and those of infinities and NaNs.
 #pragma once
 
 #include "result.cuh"
 
-// Whether tensor cores may have computed an element wrongly: they make numbers below
-// 2^-126 zeros, and the parts of an infinity are NaNs.
+// Tells whether tensor cores may have computed an element wrongly: they flush numbers
+// below 2^-126 to zero, and the parts of an infinity are NaNs.
 __device__ __forceinline__ bool is_doubtful(float x)
 {
     const unsigned least = 0x02800000u;  // 2^-122
@@ -26,7 +26,7 @@ __device__ __forceinline__ float narrow(double x)
     return rounded;
 }
 
-// An element in double precision, which holds any product of floats, by a warp.
+// Computes an element with a warp, in double precision, which holds every product.
 __device__ __forceinline__ float in_double(const Result& to, int row, int column)
 {
     const float* a = to.A + static_cast<size_t>(row) * to.lda;
@@ -49,8 +49,8 @@ __device__ __forceinline__ bool is_zero_row(const Result& to, int row)
     return __all_sync(0xffffffffu, any == 0);
 }
 
-// Replaces doubtful elements of a warp's quads, which begin at `row` and `column` of
-// each lane. Zeros in a row of A that has nothing else are not doubtful.
+// Recomputes doubtful elements of a warp's quads; a lane's quad begins at (row,
+// column). A zero is not doubtful if its row of A has only zeros.
 __device__ __forceinline__ void mend(const Result& to, int row, int column,
                                      float (&values)[4])
 {

@@ -1,5 +1,5 @@
-// Both factors in one launch: blocks for rows of A among those for B, so that memory is
-// busy while blocks of B wait for each other.
+// Prepares both factors in one launch: blocks for A lie between those for B, so that
+// memory stays busy while blocks for B wait for each other.
 #pragma once
 
 #include "one_pass.cuh"
@@ -15,7 +15,7 @@ zero_words(unsigned* __restrict__ words, int count)
     if (i < count) words[i] = 0;
 }
 
-// Of all blocks, `of_a` are for A, evenly among the others.
+// `of_a` of the blocks are for A, evenly distributed among the others.
 template <int kWidth>
 __global__ void __launch_bounds__(kSplitThreads, 2)
 prepare_both(const float* __restrict__ A, int lda, int m, int k,
@@ -35,7 +35,7 @@ prepare_both(const float* __restrict__ A, int lda, int m, int k,
         split_row<kWidth, kRowThreads, 8>(A, lda, m, k, row_exponents, a_parts, a_pitch,
                                           before * kRowsOfBlock + place, thread,
                                           largest[place]);
-        // The launch after this one relies on all before it having ended.
+        // The next launch assumes that all earlier launches have ended.
         wait_for_launch_before();
     } else {
         split_block<kWidth, false>(blockIdx.x - before, B, ldb, n, k, height, maxima,

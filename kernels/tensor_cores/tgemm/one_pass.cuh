@@ -7,10 +7,10 @@
 
 constexpr int kSplitThreads = 512, kRowsOfSplit = kSplitThreads / 32 * kRowsAWarp;
 
-// Splits the rows of B that block `number` of the split has, `height` blocks along k.
-// Those of one strip of columns have numbers that follow each other, so that they are
-// on the GPU at the same time. `maxima`, and behind it a counter for each strip, are 0
-// when the launch before this one has ended.
+// Splits the rows of B that belong to block `number`, with `height` blocks along k. The
+// blocks of a strip of columns have consecutive numbers, so that they run at the same
+// time. `maxima`, and behind it a counter for each strip, are 0 once the previous
+// launch has ended.
 template <int kWidth, bool kPermuted>
 __device__ __forceinline__ void split_block(
     int number, const float* __restrict__ B, int ldb, int n, int k, int height,
@@ -32,7 +32,7 @@ __device__ __forceinline__ void split_block(
     __syncthreads();
     find_largest(rows, largest);
     __syncthreads();
-    wait_for_launch_before();  // it has set the maxima and the counters to zero
+    wait_for_launch_before();  // which sets maxima and counters to zero
     const int column = strip * kColumns + thread;
     if (thread < kColumns && column < n) atomicMax(&maxima[column], largest[thread]);
     __syncthreads();

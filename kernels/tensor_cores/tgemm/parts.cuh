@@ -1,5 +1,5 @@
-// Floats as sums of parts that tensor cores multiply. Each part is what the one before
-// left, rounded to the type's significand, so the remainder is exact.
+// Floats as sums of parts that tensor cores multiply. Each part is the remainder of the
+// previous ones, rounded to the type's significand, so the next remainder is exact.
 #pragma once
 
 #include "../../common/hopper/wgmma.cuh"
@@ -59,8 +59,8 @@ struct F16 {  // 11 bits, exponents from 2^-14 to 2^15
 
 constexpr int kVectors = 32, kDepth = 64, kSplitThreads = 256;
 
-// Splits 32 vectors of length k a block: rows of A (`kRows`), or columns of B. Part p
-// of vector v goes to parts[(p * count + v) * pitch], and is 0 beyond k.
+// Splits 32 vectors of length k per block: rows of A (`kRows`), or columns of B. Writes
+// part p of vector v to parts[(p * count + v) * pitch], with zeros beyond k.
 template <typename Type, int kParts, bool kRows>
 __global__ void __launch_bounds__(kSplitThreads)
 split(const float* __restrict__ from, int ld, int count, int k,

@@ -1,4 +1,4 @@
-// What the fused product needs beforehand: an exponent for each row of A, and B as two
+// The preparation for the fused product: an exponent for each row of A, and B as two
 // matrices of halves.
 #pragma once
 
@@ -6,10 +6,10 @@
 #include "scales.cuh"
 
 constexpr int kPrepareThreads = 256, kPrepareWarps = kPrepareThreads / 32;
-constexpr int kColumns = 128;  // that a warp reads at a time
+constexpr int kColumns = 128;  // columns that a warp reads at a time
 constexpr int kRowsAWarp = 8, kRowsABlock = kRowsAWarp * kPrepareWarps;
 
-// Two halves whose sum is x, for two x.
+// Splits x and y into a high and a low half each.
 __device__ __forceinline__ void split_pair(
     float x, float y, unsigned& high, unsigned& low)
 {
@@ -28,8 +28,8 @@ __device__ __forceinline__ void split_pair(
         : "f"(x), "f"(y));
 }
 
-// Four floats of a row, with zeros from `end` on. kWidth = 4: all or none of them are
-// there, and they are aligned to 16 bytes.
+// Reads four floats of a row, zeros from `end` on. With kWidth = 4, all or none of them
+// lie before `end`, and they are aligned to 16 bytes.
 template <int kWidth>
 __device__ __forceinline__ float4 read_four(const float* row, int at, int end)
 {
@@ -47,8 +47,8 @@ __device__ __forceinline__ unsigned largest_of(unsigned most, float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-// A warp a row. Sets `zeros` words to zero, where the next launch looks for maxima. A
-// tensor map needs rows at multiples of 16 bytes: where A's are not, they are copied.
+// Finds the exponents of A's rows, a warp per row. Clears `zeros` words, for maxima of
+// the next launch. With kWidth = 1 it also copies A, to rows aligned to 16 bytes.
 template <int kWidth>
 __global__ void __launch_bounds__(kPrepareThreads)
 row_exponents(const float* __restrict__ A, int lda, int m, int k,
@@ -79,9 +79,9 @@ row_exponents(const float* __restrict__ A, int lda, int m, int k,
     if (lane == 0) exponents[row] = exponent_for(most);
 }
 
-// Where row k of B lies among 16 in the split matrices: lanes then read four
-// neighbouring floats of A for what an instruction wants as two pairs that are eight
-// apart.
+// The place of row k of B among 16 rows of the split matrices. With this order, a lane
+// can read four neighbouring floats of A, where the instruction would otherwise need
+// two pairs that are eight apart.
 __device__ __forceinline__ int place_of(int k)
 {
     return k / 16 * 16 + k % 4 / 2 * 8 + k % 16 / 4 * 2 + k % 2;
@@ -102,8 +102,8 @@ __device__ __forceinline__ void put_split(
     *reinterpret_cast<uint2*>(low + at) = l;
 }
 
-// The largest magnitudes of `kRows` rows of four columns, over the warps of a block: in
-// `largest`, which is zero before.
+// Finds the largest magnitude in each column of a block's rows; a thread has
+// `kRows` rows of four columns. `largest` is zero before.
 template <int kRows>
 __device__ __forceinline__ void find_largest(
     const float4 (&rows)[kRows], unsigned (&largest)[kColumns])

@@ -17,8 +17,8 @@ struct Result {
     const int* column_exponents;
 };
 
-// An element whose row of A or column of B is not finite: only the products with
-// infinities and NaNs decide which of them it is.
+// Computes an element whose row of A or column of B is not finite: only products with
+// infinities and NaNs decide whether it is an infinity or a NaN.
 __device__ __forceinline__ float not_finite(const Result& to, int row, int column)
 {
     float sum = 0.0f;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void store_if(bool wanted, float* to, float value)
         : "memory");
 }
 
-// The new value of an element: beta times the old one is added if there is a beta.
+// Stores alpha times `value`, plus beta times the old element if beta is not 0.
 __device__ __forceinline__ void put(
     const Result& to, int row, int column, float value, bool wanted)
 {
@@ -68,8 +68,8 @@ __device__ __forceinline__ void put(
     store_if(wanted, at, value);
 }
 
-// Stores sums as wgmma has them: a thread has columns `column` and `column` + 1, and
-// those of every eighth from there, in rows `row` and `row` + 8.
+// Stores sums in wgmma's layout: a thread has columns `column` and `column` + 1, and
+// the same pair of every next 8 columns, in rows `row` and `row` + 8.
 template <int kSums>
 __device__ __forceinline__ void store(
     const Result& to, int row, int column, const float (&sums)[kSums])

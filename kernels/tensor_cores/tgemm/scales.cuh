@@ -1,10 +1,10 @@
 // Powers of two that bring the largest element of a row of A, or of a column of B, to
 // [2^14, 2^15): parts of a float then neither overflow nor lose bits that count.
-// Scaling is exact, and its inverse rounds a result once. All of it is right for
-// subnormal numbers, whatever -ftz says: PTX in asm does not flush them.
+// Scaling is exact, and undoing it rounds a result once. Subnormal numbers are handled
+// even with -ftz=true, because PTX in asm does not flush them.
 #pragma once
 
-// Stands for the exponent where a row or column has an infinity or a NaN.
+// Stands for the exponent of a row or column that has an infinity or a NaN.
 constexpr int kNotFinite = 1 << 20;
 
 __device__ __forceinline__ float multiply_exactly(float x, float y)
@@ -32,8 +32,8 @@ __device__ __forceinline__ unsigned magnitude(float x)
     return __float_as_uint(x) & 0x7fffffffu;
 }
 
-// For the largest magnitude of a row or column. At most 127, so that the scale is a
-// float: what is too small for [2^14, 2^15) then is exact in two parts.
+// The exponent for the largest magnitude of a row or column. It is at most 127, so that
+// the scale is a float; numbers too small for [2^14, 2^15) are exact in two parts.
 __device__ __forceinline__ int exponent_for(unsigned largest)
 {
     if (largest >= 0x7f800000u) return kNotFinite;
@@ -45,8 +45,8 @@ __device__ __forceinline__ float power_of_two(int e)
 {
     return __int_as_float((e + 127) << 23);
 }
-// The scale of a row or column. One that is not finite is left alone: its part of C is
-// computed in another way.
+// The scale of a row or column. One that is not finite is not scaled: not_finite
+// computes its part of C.
 __device__ __forceinline__ float scale_of(int exponent)
 {
     return exponent == kNotFinite ? 1.0f : power_of_two(exponent);

@@ -45,7 +45,7 @@ multiply_small(const __grid_constant__ TensorMap a,
         tma_prefetch(b_low);
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&full[s], 1);
-            mbarrier_init(&empty[s], 4);  // from each warp of the one group that reads
+            mbarrier_init(&empty[s], 4);  // from each warp of the group that reads it
         }
         fence_mbarrier_init();
     }
@@ -96,7 +96,7 @@ multiply_small(const __grid_constant__ TensorMap a,
     }
     __syncthreads();  // no product reads the ring any more
     if (group == 2) return;
-    // Each group gets the other's sums of a half of the columns.
+    // Each warpgroup gets the other's sums for its own half of the columns.
     float* shared = reinterpret_cast<float*>(stages) + thread % 128;
 #pragma unroll
     for (int j = 0; j < 32; ++j) {

@@ -4,9 +4,9 @@
 
 #include "prepare.cuh"
 
-// Splits row `row` of A by `kThreads` threads, which keep it in registers up to a
-// length of 4 * kThreads * kKept. Parts are zero beyond k. All threads of the block
-// call it, for rows beyond A, too; `largest` is theirs and zero, `thread` their number.
+// Splits a row of A with `kThreads` threads, numbered by `thread`, which keep up to
+// 4 * kThreads * kKept elements in registers. Parts are zero beyond k. All threads of a
+// block must call it, also for rows beyond A. `largest` is the row's, and zero before.
 template <int kWidth, int kThreads, int kKept>
 __device__ __forceinline__ void split_row(
     const float* __restrict__ A, int lda, int m, int k, int* __restrict__ exponents,
@@ -49,7 +49,7 @@ __device__ __forceinline__ void split_row(
     }
 }
 
-// A block a row. Sets `zeros` words to zero, where the next launches count and compare.
+// Splits a row per block. Clears `zeros` words: counters and maxima of later launches.
 template <int kWidth>
 __global__ void __launch_bounds__(kPrepareThreads)
 split_rows(const float* __restrict__ A, int lda, int k, int* __restrict__ exponents,

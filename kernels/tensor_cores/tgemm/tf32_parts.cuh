@@ -1,10 +1,10 @@
-// What rungs for few rows share: copies for the copy engine, and the parts of floats,
-// which are TF32 numbers.
+// Code of all rungs for few rows: aligned copies for the copy engine, and floats as
+// sums of two TF32 numbers.
 #pragma once
 
 #include "scales.cuh"
 
-// A matrix with rows at multiples of 16 bytes, for the copy engine.
+// Copies a matrix to rows aligned to 16 bytes, which the copy engine needs.
 __global__ void copy_rows(const float* __restrict__ from, int ld, int columns, int rows,
                           float* __restrict__ to, int pitch)
 {
@@ -16,8 +16,8 @@ __global__ void copy_rows(const float* __restrict__ from, int ld, int columns, i
     }
 }
 
-// A float as two TF32 numbers: tensor cores cut off the low 13 bits of what they get,
-// so half of that is added. A NaN, 0x7fffffff, must not become -0 there.
+// Splits a float into two TF32 numbers. Tensor cores cut off the low 13 bits, so adding
+// half of the last kept bit rounds. The NaN 0x7fffffff must not become -0 by that.
 struct Parts {
     unsigned high, low;
 };
@@ -29,9 +29,9 @@ __device__ __forceinline__ Parts split(float x)
     return {high, static_cast<unsigned>(max(rounded, low))};
 }
 
-// Whether all numbers of the warp are below 2^-95. Then they are multiplied by 2^64:
-// low parts of numbers below 2^-113 are subnormal and lose bits, which does not matter
-// beside larger numbers.
+// Multiplies a warp's numbers by 2^64 if all are below 2^-95, and tells whether it did.
+// Low parts of numbers below 2^-113 are subnormal and lose bits, which matters only if
+// there are no larger numbers.
 constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
 template <int kNumbers>
 __device__ __forceinline__ bool raise_tiny(float (&values)[kNumbers])

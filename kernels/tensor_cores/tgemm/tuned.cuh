@@ -1,4 +1,4 @@
-// The tuned product: both factors are split beforehand. A row of a slice has its high
+// The tuned product: both factors are split beforehand. A row of a slice holds its high
 // parts, then its low ones.
 #pragma once
 

@@ -1,10 +1,10 @@
 // A product whose two consuming warpgroups take turns at the tensor cores: one
 // multiplies while the other adds up. C leaves through the copy engine.
 //
-// `Left` says how A lies in a stage, and what a lane makes of it: `Element` and
-// `kPitch`, a row of a slice; `row_of`, which row of 16 is row lane / 4 of a warp's
-// fragments; and `fragments`, the high and low parts of a slice. One is made for each
-// tile.
+// `Left` describes A's layout in a stage: `Element` and `kPitch`, the length of a row
+// of a slice; `row_of`, which of 16 rows a lane uses as row lane / 4 of its fragments;
+// and `fragments`, which loads the high and low parts of a slice. Each tile has its own
+// `Left`.
 #pragma once
 
 #include "../../common/hopper/cluster.cuh"
@@ -19,7 +19,7 @@ constexpr int kTileRows = 128, kTileColumns = 256, kSlice = 32, kStages = 4;
 constexpr int kChain = 2;           // slices from one promotion to the next
 constexpr int kBox = kSlice * 128;  // bytes of a box of B: 64 columns
 constexpr int kBlockThreads = 384, kConsumers = 256;
-constexpr int kOutRows = 16, kOutColumns = 32;  // of a box of C, that a warp stores
+constexpr int kOutRows = 16, kOutColumns = 32;  // of a box of C that a warp stores
 
 template <class Left> struct alignas(1024) Stage {
     typename Left::Element a[kTileRows * Left::kPitch];
@@ -40,7 +40,7 @@ template <int kThreads> __device__ __forceinline__ void named_arrive(int barrier
     asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "n"(kThreads) : "memory");
 }
 
-// Whether any row or column of a warp's 16 x 256 results has an infinity or a NaN.
+// Tells whether a row or column of a warp's 16 x 256 results has an infinity or a NaN.
 __device__ __forceinline__ bool any_not_finite(const Result& to, int row, int column)
 {
     const int lane = threadIdx.x % 32;
@@ -53,8 +53,8 @@ __device__ __forceinline__ bool any_not_finite(const Result& to, int row, int co
     return __any_sync(0xffffffffu, largest == kNotFinite);
 }
 
-// Stores a warp's 16 x 256 results, whose first is at (row, column), box by box. The
-// lane has those of the row `inside`, and of the row eight below.
+// Stores a warp's 16 x 256 results, whose first is at (row, column), box by box. A lane
+// has elements of row `inside` of a box, and of the row eight below.
 __device__ __forceinline__ void store_boxes(
     const Result& to, const TensorMap& c, int row, int column, int inside,
     float (&out)[2][kOutRows * kOutColumns], const float (&totals)[2][64])
@@ -94,8 +94,8 @@ __device__ __forceinline__ void store_boxes(
     }
 }
 
-// Adds the totals of the blocks that have the parts of k of one tile. Each block leaves
-// its own in memory and adds up a share of all, which it returns.
+// Adds up the totals of the blocks that divide k of a tile. Each block writes its
+// totals to memory, then adds up one share of all totals, which it returns in `sums`.
 template <int kShare>
 __device__ __forceinline__ void add_up(
     float* partial, unsigned* counter, int thread, int part,
@@ -120,9 +120,9 @@ __device__ __forceinline__ void add_up(
     }
 }
 
-// Clusters of `kDown` blocks, one below the other, share tiles of B, and take tile
-// after tile. With kSplit > 1, so many blocks compute one tile, a part of k each.
-// kBoxes: C takes a tensor map.
+// Clusters of `kDown` blocks, one below the other, share tiles of B, and compute tile
+// after tile. If kSplit > 1, kSplit blocks compute one tile, each with a part of k.
+// kBoxes: C has a tensor map.
 template <class Left, int kDown, int kSplit, bool kBoxes>
 __global__ void __cluster_dims__(kDown, 1, 1) __launch_bounds__(kBlockThreads, 1)
 multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b_high,

@@ -28,7 +28,7 @@ column_maxima(const float* __restrict__ B, int ldb, int n, int k,
     }
 }
 
-// Takes the blocks in the other order, and so first what the pass before left in L2.
+// Visits blocks in reverse order, and so first reads what the last pass left in L2.
 template <int kWidth, bool kPermuted>
 __global__ void __launch_bounds__(kPrepareThreads)
 split_columns(const float* __restrict__ B, int ldb, int n, int k,

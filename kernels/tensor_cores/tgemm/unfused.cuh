@@ -51,7 +51,7 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
     }
     float sums[kTile / 2] = {}, totals[kTile / 2] = {};
     for (int step = 0; step < steps; ++step) {
-        // The slot that the step before has read is filled again.
+        // Refill the slot that the previous step has read.
         const int next = step + kStages - 1;
         if (thread == 0 && next < steps) {
             if (step > 0) {

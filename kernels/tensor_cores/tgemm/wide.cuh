@@ -1,4 +1,4 @@
-// The product for few rows by wide tiles: a cluster of blocks has a part of k each.
+// The product for few rows in wide tiles: the blocks of a cluster divide k.
 #pragma once
 
 #include "../../common/hopper/cluster.cuh"
@@ -11,23 +11,23 @@ constexpr int kConsumers = 5;  // warpgroups that multiply, 64 columns each
 constexpr int kTileRows = 32, kTileColumns = 64 * kConsumers, kDepth = 32;
 constexpr int kStages = 4, kProducer = 128 * kConsumers, kThreads = kProducer + 128;
 constexpr int kSplitters = 2;                // warps
-constexpr int kSumPitch = kTileColumns + 4;  // lanes then store to all banks
+constexpr int kSumPitch = kTileColumns + 4;  // with it, lanes store to 32 banks
 
-// Boxes of 32 x 32 floats, swizzled, and room for low parts beside A's, which become
-// high ones.
+// Swizzled boxes of 32 x 32 floats. Splitting A replaces it by its high parts, with low
+// parts behind them.
 struct alignas(1024) Stage {
     float b[kTileColumns / 32][kDepth * 32];
     float a[kTileRows * kDepth];
     float a_low[kTileRows * kDepth];
 };
 struct Slice {
-    Barrier arrived, full, empty;  // A has come; B too, and A is split; read
-    float lower[4];                // what B's eights of k are multiplied by
+    Barrier arrived, full, empty;  // A copied; A split and B copied; both read
+    float lower[4];                // factors of B, one for every 8 of k
 };
 static_assert(kTileRows * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
               "the ring has room for the sums");
 
-// Whether all numbers of the warp are below 2^-95, as in raise_tiny.
+// Tells whether all numbers of the warp are below 2^-95, as in raise_tiny.
 __device__ __forceinline__ bool is_tiny(const float (&values)[16])
 {
     unsigned any = 0;
@@ -36,8 +36,8 @@ __device__ __forceinline__ bool is_tiny(const float (&values)[16])
     return __all_sync(0xffffffffu, any << 1 < 32u << 24);
 }
 
-// Splits 8 of k of A, a row for each lane: those with even k come first, then those
-// with odd k. Returns what B must be multiplied by instead.
+// Splits 8 of k of A, a row per lane, into high parts and, behind the tile, low parts:
+// first of even k, then of odd k. Returns the factor for B that undoes scaling.
 __device__ __forceinline__ float split_rows_of_a(Stage& stage, int row, int eighth)
 {
     float4* quads[2];
@@ -64,8 +64,8 @@ __device__ __forceinline__ float split_rows_of_a(Stage& stage, int row, int eigh
     return raised ? kDown : 1.0f;
 }
 
-// Where a lane finds the first four of its numbers in a slice of B. The next eight rows
-// are swizzled like these. Columns of B are the rows of fragments.
+// Finds the places of a lane's first four numbers in a slice of B. Every next eight
+// rows are swizzled alike. Columns of B are the rows of the fragments.
 __device__ __forceinline__ void find_columns(int column, int t, int (&places)[4])
 {
 #pragma unroll
@@ -81,7 +81,7 @@ __device__ __forceinline__ void sync_consumers()
     asm volatile("bar.sync 1, %0;" ::"n"(kProducer) : "memory");
 }
 
-// Adds up the blocks' sums of a share of the tile, and stores it.
+// Adds up all blocks' sums of a share of the tile, and stores the share.
 template <int kParts>
 __device__ __forceinline__ void add_share(const Result& to, const float* sums, int part,
                                           int y, int x)
@@ -103,7 +103,7 @@ __device__ __forceinline__ void add_share(const Result& to, const float* sums, i
             const float adds[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                // A sum below 2^-126 is kept, where `+` would flush it to zero.
+                // Keeps a sum below 2^-126; `+` would flush it to zero.
                 values[j] = multiply_add(adds[j], 1.0f, values[j]);
             }
         }
@@ -128,7 +128,7 @@ __device__ __forceinline__ void add_share(const Result& to, const float* sums, i
     }
 }
 
-// Tiles of 32 rows and 320 columns, for each a cluster of `kParts` blocks.
+// Computes tiles of 32 rows and 320 columns, each with a cluster of `kParts` blocks.
 template <int kParts>
 __global__ void __cluster_dims__(kParts) __launch_bounds__(kThreads, 1)
 multiply_wide(const __grid_constant__ TensorMap a_boxes,
@@ -174,7 +174,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
     if (warp >= kProducer / 32) {
         release_registers<40>();
         const int role = warp - kProducer / 32;
-        if (role == 0 && lane == 0) {  // copies
+        if (role == 0 && lane == 0) {  // starts copies
 #pragma unroll 1
             for (int i = kStages; i < count; ++i) {
                 mbarrier_wait(&slices[i % kStages].empty, i / kStages % 2 ^ 1);
@@ -225,7 +225,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
                         split(multiply_exactly(values[4 * s + j], factor));
                     high[s][j] = parts.high;
                     low[s][j] = parts.low;
-                    // Before the fence, not between products.
+                    // Keeps the split before the fence, not between products.
                     asm volatile("" : "+r"(high[s][j]), "+r"(low[s][j]));
                 }
             }
@@ -241,7 +241,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
 #pragma unroll
             for (int s = 0; s < 4; ++s) wgmma_tf32(sums, high[s], tall + 2 * s, true);
             wgmma_commit();
-            if (i + 1 < count) load(i + 1);  // while products are made
+            if (i + 1 < count) load(i + 1);  // while the products run
             wgmma_wait<0>();
             __syncwarp();
             if (lane == 0) mbarrier_arrive(&slice.empty);
@@ -266,5 +266,5 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
         const Result to{m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nullptr, nullptr};
         add_share<kParts>(to, to_sums, part, y, x);
     }
-    if constexpr (kParts > 1) cluster_sync();  // before shared memory goes away
+    if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }
