@@ -343,6 +343,23 @@ def test_a_target_that_was_measured_in_one_regime_is_known_by_its_only_point():
     assert finished.target == parts.target_key("peer", "library", {"n": 1024})
 
 
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [
+        ({"plain": 6e-6, "vector": 5e-6}, "plain"),
+        ({"plain": 6e-6, "vector": 5e-3, "twice": 6e-5}, "twice"),
+        ({"library": 6e-5, "vector": 5e-6}, "vector"),
+    ],
+)
+def test_a_later_run_measures_a_rung_again_that_takes_longer_than_clocks_take_to_rise(seconds, says):
+    points = [
+        made.point(name, "peer" if name == "library" else "rung", {"n": 1024}, "cold", seconds=time)
+        for name, time in seconds.items()
+    ]
+    again = parts.anchor([parts.Finished("2026-11-23T03:00:00.000Z", (point,)) for point in points])
+    assert again.points[0].name == says
+
+
 def test_isolated_peers_are_measured_after_the_others_in_a_process_of_their_own(dies, three, tmp_path, monkeypatch):
     last = sys.modules[three[1]]
     last.ladder = replace(last.ladder, peers=(replace(scale.library, isolated=True),))

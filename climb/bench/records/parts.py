@@ -33,6 +33,8 @@ HOURS = 3
 #: The largest difference of a time from its earlier measurement: relative, and in seconds beyond that, for kernels of a
 #: few microseconds, whose times are multiples of 32 ns.
 AGREEMENT, RESOLUTION_S = 0.02, 1e-7
+#: The shortest time, in seconds, of a target that a later run measures again, if there is one.
+ANCHOR_S = 5e-5
 TargetKey = tuple[str, str, tuple[tuple[str, int | str], ...]]
 
 
@@ -136,9 +138,14 @@ def _changed(before: Device, today: Device) -> str | None:
 
 def anchor(finished: Sequence[Finished]) -> Finished | None:
     """Return the target that the next run measures again: of the rungs, the one whose first regime took the shortest
-    time."""
-    rungs = [one for one in finished if one.points[0].kind == "rung"]
-    return min(rungs or finished, key=lambda one: one.points[0].median_s, default=None)
+    time of at least ``ANCHOR_S``, or the longest where all took less.
+
+    A launch of a few microseconds says little of the GPU: after long kernels it takes a tenth longer than after none.
+    """
+    rungs = [one for one in finished if one.points[0].kind == "rung"] or list(finished)
+    long = [one for one in rungs if one.points[0].median_s >= ANCHOR_S]
+    choice = min if long else max
+    return choice(long or rungs, key=lambda one: one.points[0].median_s, default=None)
 
 
 def settle(head: Head, lines: Sequence[Finished]) -> tuple[Head, list[Finished]]:
