@@ -125,17 +125,4 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     }
 }
 
-// The second pass: one thread per output adds up its pieces, always in the same order.
-template <int kBlock>
-__global__ void __launch_bounds__(kBlock)
-    add_pieces_late(const float* __restrict__ sums, float* __restrict__ output,
-                    size_t n, int pieces)
-{
-    wait_for_launch_before();
-    const size_t at = static_cast<size_t>(blockIdx.x) * kBlock + threadIdx.x;
-    if (at >= n) return;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int piece = 0; piece < pieces; ++piece) sum += sums[piece * n + at];
-    output[at] = sum;
-}
+#include "../add_pieces.cuh"

@@ -1,9 +1,8 @@
 // Idea: load the bias first: from a cold cache, it takes as long as everything else.
 // From the rung before: one line moves to the top.
 // Requires: as the rung before.
-#include "../../common/warp.cuh"
 #include "../shape.cuh"
-#include "packs.cuh"
+#include "transposed.cuh"
 
 constexpr int kChannels = 4;  // per lane
 
@@ -17,8 +16,7 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
                         const float* __restrict__ bias, float* __restrict__ output,
                         int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
-                  kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kWindow = kTile + kTaps / 2 * 2;
     constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     // Filter loads per lane and chunk.
     constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);
@@ -39,86 +37,23 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
         const float* filters =
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         Pack<kFilterWidth> loaded[kLoads] = {};
-#pragma unroll
-        for (int i = 0; i < kLoads; ++i) {
-            const int pack = i * kWarp + lane;
-            if (pack * kFilterWidth < floats) {
-                loaded[i] = load_once(
-                    reinterpret_cast<const Pack<kFilterWidth>*>(filters) + pack);
-            }
-        }
-        const int channel = base + lane * kChannels;
+        load_filters(loaded, filters, floats, lane,
+                     [](auto* from) { return load_once(from); });
         float window[kChannels][kWindow] = {};
-        if constexpr (kRowWidth == 4) {
-            if (channel < channels) {
-                const float* rows = input + static_cast<size_t>(channel) * kLength;
-#pragma unroll
-                for (int i = 0; i < kChannels * kLength / 4; ++i) {
-                    const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
-#pragma unroll
-                    for (int e = 0; e < 4; ++e) {
-                        window[(4 * i + e) / kLength]
-                              [kPadding + (4 * i + e) % kLength] = four.at[e];
-                    }
-                }
-            }
-        } else {
-#pragma unroll
-            for (int c = 0; c < kChannels; ++c) {
-#pragma unroll
-                for (int j = 0; j < kWindow; ++j) {
-                    const int at = first + j - kPadding;
-                    if (channel + c < channels && at >= 0 && at < kLength) {
-                        window[c][j] =
-                            input[static_cast<size_t>(channel + c) * kLength + at];
-                    }
-                }
-            }
-        }
+        load_window<kLength, kRowWidth>(window, input, base + lane * kChannels,
+                                        channels, first);
 
         __syncwarp();  // all lanes have read the previous round's filters
-#pragma unroll
-        for (int i = 0; i < kLoads; ++i) {
-            reinterpret_cast<Pack<kFilterWidth>*>(transposed[warp])[i * kWarp + lane] =
-                loaded[i];
-        }
+        store_filters<kChunk * kTaps>(transposed[warp], loaded, lane);
         __syncwarp();  // the warp's filters are stored before any lane reads them
         float filter[kChannels * kTaps];
-#pragma unroll
-        for (int q = 0; q < kTaps; ++q) {
-            const Pack<4> four =
-                reinterpret_cast<const Pack<4>*>(transposed[warp])[lane * kTaps + q];
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                filter[4 * q + e] = four.at[e];
-            }
-        }
-#pragma unroll
-        for (int c = 0; c < kChannels; ++c) {
-#pragma unroll
-            for (int k = 0; k < kTaps; ++k) {
-#pragma unroll
-                for (int p = 0; p < kTile; ++p) {
-                    sum[p] += window[c][p + k] * filter[c * kTaps + k];
-                }
-            }
-        }
+        read_filters<kChannels, kTaps>(filter, transposed[warp], lane);
+        multiply<kTile, kTaps>(sum, window, filter);
     }
 
-#pragma unroll
-    for (int p = 0; p < kTile; ++p) {
-        sum[p] = warp_sum(sum[p]);
-        if (lane == 0) {
-            partial[warp][p] = sum[p];
-        }
-    }
-    __syncthreads();  // all warps have stored their sums before any are added
+    store_sums(partial, sum, warp, lane);
     if (threadIdx.x < kTile && first + threadIdx.x < kLength) {
-        float total = 0.0f;
-        for (int w = 0; w < blockDim.x / kWarp; ++w) {
-            total += partial[w][threadIdx.x];
-        }
         output[static_cast<size_t>(out) * kLength + first + threadIdx.x] =
-            total + offset_of_all;
+            add_warps(partial) + offset_of_all;
     }
 }

@@ -5,7 +5,7 @@
 // kTeams * kOutputs output channels.
 #include "../shape.cuh"
 #include "fold.cuh"
-#include "packs.cuh"
+#include "transposed.cuh"
 
 // kRowWidth: floats per load of the rows, 4 where a lane has whole rows of a multiple
 // of 16 bytes. kFilterWidth: floats per load of the filters, 4 where channels * kTaps
@@ -17,8 +17,7 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
                  const float* __restrict__ bias, float* __restrict__ output,
                  int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
-                  kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kWindow = kTile + kTaps / 2 * 2;
     constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     constexpr int kPacks = kChunk * kTaps / kFilterWidth;
     // Loads per lane for one filter's chunk.
@@ -52,43 +51,11 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
             for (int r = 0; r < kOutputs; ++r) {
                 const float* filters =
                     weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
-#pragma unroll
-                for (int i = 0; i < kLoads; ++i) {
-                    const int pack = i * kWarp + lane;
-                    if (pack * kFilterWidth < floats) {
-                        loaded[g][r][i] = load_once(
-                            reinterpret_cast<const Pack<kFilterWidth>*>(filters) +
-                            pack);
-                    }
-                }
+                load_filters(loaded[g][r], filters, floats, lane,
+                             [](auto* from) { return load_once(from); });
             }
-            const int channel = chunk + lane * kChannels;
-            if constexpr (kRowWidth == 4) {
-                if (channel < channels) {
-                    const float* rows = input + static_cast<size_t>(channel) * kLength;
-#pragma unroll
-                    for (int i = 0; i < kChannels * kLength / 4; ++i) {
-                        const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
-#pragma unroll
-                        for (int e = 0; e < 4; ++e) {
-                            window[g][(4 * i + e) / kLength]
-                                  [kPadding + (4 * i + e) % kLength] = four.at[e];
-                        }
-                    }
-                }
-            } else {
-#pragma unroll
-                for (int c = 0; c < kChannels; ++c) {
-#pragma unroll
-                    for (int j = 0; j < kWindow; ++j) {
-                        const int at = first + j - kPadding;
-                        if (channel + c < channels && at >= 0 && at < kLength) {
-                            window[g][c][j] =
-                                input[static_cast<size_t>(channel + c) * kLength + at];
-                        }
-                    }
-                }
-            }
+            load_window<kLength, kRowWidth>(window[g], input, chunk + lane * kChannels,
+                                            channels, first);
         }
 
 #pragma unroll
@@ -96,39 +63,14 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
             __syncwarp();  // all lanes have read the previous group's filters
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
-#pragma unroll
-                for (int i = 0; i < kLoads; ++i) {
-                    if (kPacks % kWarp == 0 || i * kWarp + lane < kPacks) {
-                        reinterpret_cast<Pack<kFilterWidth>*>(
-                            filters_of_warp[r])[i * kWarp + lane] = loaded[g][r][i];
-                    }
-                }
+                store_filters<kChunk * kTaps>(filters_of_warp[r], loaded[g][r], lane);
             }
             __syncwarp();  // the warp's filters are stored before any lane reads them
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
                 float filter[kTaps * kChannels];
-#pragma unroll
-                for (int q = 0; q < kTaps; ++q) {
-                    const Pack<kChannels> some =
-                        reinterpret_cast<const Pack<kChannels>*>(
-                            filters_of_warp[r])[lane * kTaps + q];
-#pragma unroll
-                    for (int e = 0; e < kChannels; ++e) {
-                        filter[q * kChannels + e] = some.at[e];
-                    }
-                }
-#pragma unroll
-                for (int c = 0; c < kChannels; ++c) {
-#pragma unroll
-                    for (int k = 0; k < kTaps; ++k) {
-#pragma unroll
-                        for (int p = 0; p < kTile; ++p) {
-                            sum[r * kTile + p] +=
-                                window[g][c][p + k] * filter[c * kTaps + k];
-                        }
-                    }
-                }
+                read_filters<kChannels, kTaps>(filter, filters_of_warp[r], lane);
+                multiply<kTile, kTaps>(sum + r * kTile, window[g], filter);
             }
         }
     }

@@ -1,7 +1,7 @@
 // Tiles of 128 x 192. A thread has 96 sums, and registers for 96 of the previous tile.
 // With one buffer for pieces, a fifth stage fits into shared memory.
 #pragma once
-#include "split.cuh"
+#include "small.cuh"
 
 namespace large {
 template <> struct Plan<192> {

@@ -4,40 +4,8 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
-#include "mend.cuh"
+#include "add_share.cuh"
 #include "few_stage.cuh"
-#include "tf32_parts.cuh"
-
-// Splits 8 of k of A, a row per lane, into high parts and, behind the tile, low parts:
-// first of even k, then of odd k. Returns the factor for B that undoes scaling.
-__device__ __forceinline__ float split_a(Stage& stage, int row, int eighth)
-{
-    float4* quads[2];
-    float values[8];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const int quad = (2 * eighth + i) ^ row % 8;
-        quads[i] = reinterpret_cast<float4*>(stage.a + row * kDepth) + quad;
-        const float4 v = *quads[i];
-        values[4 * i] = v.x, values[4 * i + 1] = v.y;
-        values[4 * i + 2] = v.z, values[4 * i + 3] = v.w;
-    }
-    const bool raised = raise_tiny(values);
-    float high[8], low[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const Parts parts = split(values[i]);
-        high[i % 2 * 4 + i / 2] = __uint_as_float(parts.high);
-        low[i % 2 * 4 + i / 2] = __uint_as_float(parts.low);
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const float *h = high + 4 * i, *l = low + 4 * i;
-        *quads[i] = make_float4(h[0], h[1], h[2], h[3]);
-        quads[i][kTileRows * kDepth / 4] = make_float4(l[0], l[1], l[2], l[3]);
-    }
-    return raised ? kDown : 1.0f;
-}
 
 // Computes tiles of 32 rows and 64 columns. The `kParts` blocks of a cluster divide k
 // of a tile, and the warpgroups of a block divide its part.
@@ -84,7 +52,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     for (int i = 0; i < count; ++i) {
         Stage& from = ring[i % kStages];
         mbarrier_wait(&full[i % kStages], i / kStages % 2);
-        const float factor = split_a(from, lane, warp);
+        const float factor = split_a(from.a, lane, warp);
         if (lane == 0) factors[group][i % 2][warp] = factor;
         float values[16];  // by 8 of k, in the order of fragments
 #pragma unroll
@@ -143,44 +111,12 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     }
     // Each block adds up a share of the tile.
     const Result to{m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nullptr, nullptr};
-    constexpr int kQuads = kTileRows * kTileColumns / 4 / kParts;
-    const bool quads = n % 4 == 0 && ldc % 4 == 0 &&
-                       reinterpret_cast<unsigned long long>(C) % 16 == 0;
-    for (int q = thread; q < kQuads; q += kThreads) {
-        const int at = part * kQuads + q, row = at / (kTileColumns / 4);
-        const int column = at % (kTileColumns / 4) * 4;
-        float values[4] = {};
-#pragma unroll
-        for (int i = 0; i < kParts * kGroups; ++i) {
-            const float* from = rings[i % kGroups * kStages].b[0];
-            if constexpr (kParts > 1) from = at_rank(from, i / kGroups);
-            from += row * kSumPitch + column;
-            const float4 v = *reinterpret_cast<const float4*>(from);
-            const float adds[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                // Keeps a sum below 2^-126; `+` would flush it to zero.
-                values[j] = multiply_add(adds[j], 1.0f, values[j]);
-            }
-        }
-        mend(to, y + row, x + column, values);
-        if (quads && beta == 0.0f) {
-            if (y + row < m && x + column < n) {
-                float* target = C + static_cast<size_t>(y + row) * ldc + x + column;
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    values[j] = multiply_exactly(alpha, values[j]);
-                }
-                *reinterpret_cast<float4*>(target) =
-                    make_float4(values[0], values[1], values[2], values[3]);
-            }
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const bool inside = y + row < m && x + column + j < n;
-                put(to, y + row, x + column + j, values[j], inside);
-            }
-        }
-    }
+    const auto sums_of = [&](int i, int row, int column) {
+        const float* sums = rings[i % kGroups * kStages].b[0];
+        if constexpr (kParts > 1) sums = at_rank(sums, i / kGroups);
+        return sums + (row * kSumPitch + column);
+    };
+    add_share<kTileColumns, kParts, kParts * kGroups, kThreads>(to, sums_of, part, y,
+                                                                x);
     if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }

@@ -29,17 +29,24 @@ __device__ __forceinline__ Parts split(float x)
     return {high, static_cast<unsigned>(max(rounded, low))};
 }
 
-// Multiplies a warp's numbers by 2^64 if all are below 2^-95, and tells whether it did.
-// Low parts of numbers below 2^-113 are subnormal and lose bits, which matters only if
+// Tells whether all numbers of the warp are below 2^-95.
+template <int kNumbers>
+__device__ __forceinline__ bool is_tiny(const float (&values)[kNumbers])
+{
+    unsigned any = 0;
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) any |= __float_as_uint(values[i]);
+    return __all_sync(0xffffffffu, any << 1 < 32u << 24);
+}
+
+// Multiplies a warp's numbers by 2^64 if all are tiny, and tells whether it did. Low
+// parts of numbers below 2^-113 are subnormal and lose bits, which matters only if
 // there are no larger numbers.
 constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
 template <int kNumbers>
 __device__ __forceinline__ bool raise_tiny(float (&values)[kNumbers])
 {
-    unsigned any = 0;
-#pragma unroll
-    for (int i = 0; i < kNumbers; ++i) any |= __float_as_uint(values[i]);
-    if (!__all_sync(0xffffffffu, any << 1 < 32u << 24)) return false;
+    if (!is_tiny(values)) return false;
 #pragma unroll
     for (int i = 0; i < kNumbers; ++i) values[i] = multiply_exactly(values[i], kUp);
     return true;

@@ -4,65 +4,21 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_narrow.cuh"
-#include "mend.cuh"
-#include "tf32_parts.cuh"
+#include "add_share.cuh"
 
 constexpr int kConsumers = 5;  // warpgroups that multiply, 64 columns each
-constexpr int kTileRows = 32, kTileColumns = 64 * kConsumers, kDepth = 32;
+constexpr int kTileColumns = 64 * kConsumers;
 constexpr int kStages = 4, kProducer = 128 * kConsumers, kThreads = kProducer + 128;
 constexpr int kSplitters = 2;                // warps
 constexpr int kSumPitch = kTileColumns + 4;  // with it, lanes store to 32 banks
 
-// Swizzled boxes of 32 x 32 floats. Splitting A replaces it by its high parts, with low
-// parts behind them.
-struct alignas(1024) Stage {
-    float b[kTileColumns / 32][kDepth * 32];
-    float a[kTileRows * kDepth];
-    float a_low[kTileRows * kDepth];
-};
+using Stage = StageOf<kTileColumns>;
 struct Slice {
     Barrier arrived, full, empty;  // A copied; A split and B copied; both read
     float lower[4];                // factors of B, one for every 8 of k
 };
 static_assert(kTileRows * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
               "the ring has room for the sums");
-
-// Tells whether all numbers of the warp are below 2^-95, as in raise_tiny.
-__device__ __forceinline__ bool is_tiny(const float (&values)[16])
-{
-    unsigned any = 0;
-#pragma unroll
-    for (int i = 0; i < 16; ++i) any |= __float_as_uint(values[i]);
-    return __all_sync(0xffffffffu, any << 1 < 32u << 24);
-}
-
-// Splits 8 of k of A, a row per lane, into high parts and, behind the tile, low parts:
-// first of even k, then of odd k. Returns the factor for B that undoes scaling.
-__device__ __forceinline__ float split_rows_of_a(Stage& stage, int row, int eighth)
-{
-    float4* quads[2];
-    float values[8];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        const int quad = (2 * eighth + i) ^ row % 8;
-        quads[i] = reinterpret_cast<float4*>(stage.a + row * kDepth) + quad;
-        reinterpret_cast<float4*>(values)[i] = *quads[i];
-    }
-    const bool raised = raise_tiny(values);
-    float high[8], low[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const Parts parts = split(values[i]);
-        high[i % 2 * 4 + i / 2] = __uint_as_float(parts.high);
-        low[i % 2 * 4 + i / 2] = __uint_as_float(parts.low);
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        *quads[i] = reinterpret_cast<const float4*>(high)[i];
-        quads[i][kTileRows * kDepth / 4] = reinterpret_cast<const float4*>(low)[i];
-    }
-    return raised ? kDown : 1.0f;
-}
 
 // Finds the places of a lane's first four numbers in a slice of B. Every next eight
 // rows are swizzled alike. Columns of B are the rows of the fragments.
@@ -79,53 +35,6 @@ __device__ __forceinline__ void find_columns(int column, int t, int (&places)[4]
 __device__ __forceinline__ void sync_consumers()
 {
     asm volatile("bar.sync 1, %0;" ::"n"(kProducer) : "memory");
-}
-
-// Adds up all blocks' sums of a share of the tile, and stores the share.
-template <int kParts>
-__device__ __forceinline__ void add_share(const Result& to, const float* sums, int part,
-                                          int y, int x)
-{
-    constexpr int kAll = kTileRows * kTileColumns / 4;
-    constexpr int kQuads = (kAll / 32 + kParts - 1) / kParts * 32;  // whole warps
-    const bool quads = to.n % 4 == 0 && to.ldc % 4 == 0 &&
-                       reinterpret_cast<unsigned long long>(to.C) % 16 == 0;
-    for (int q = threadIdx.x; q < kQuads; q += kProducer) {
-        const int at = part * kQuads + q;
-        if (at >= kAll) return;
-        const int row = at / (kTileColumns / 4), column = at % (kTileColumns / 4) * 4;
-        float values[4] = {};
-#pragma unroll
-        for (int i = 0; i < kParts; ++i) {
-            const float* from = sums + row * kSumPitch + column;
-            if constexpr (kParts > 1) from = at_rank(from, i);
-            const float4 v = *reinterpret_cast<const float4*>(from);
-            const float adds[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                // Keeps a sum below 2^-126; `+` would flush it to zero.
-                values[j] = multiply_add(adds[j], 1.0f, values[j]);
-            }
-        }
-        mend(to, y + row, x + column, values);
-        if (quads && to.beta == 0.0f) {
-            if (y + row < to.m && x + column < to.n) {
-                const size_t start = static_cast<size_t>(y + row) * to.ldc;
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    values[j] = multiply_exactly(to.alpha, values[j]);
-                }
-                *reinterpret_cast<float4*>(to.C + start + x + column) =
-                    make_float4(values[0], values[1], values[2], values[3]);
-            }
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const bool inside = y + row < to.m && x + column + j < to.n;
-                put(to, y + row, x + column + j, values[j], inside);
-            }
-        }
-    }
 }
 
 // Computes tiles of 32 rows and 320 columns, each with a cluster of `kParts` blocks.
@@ -185,7 +94,7 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
                 Slice& slice = slices[i % kStages];
                 mbarrier_wait(&slice.arrived, i / kStages % 2);
                 for (int e = role - 1; e < kDepth / 8; e += kSplitters) {
-                    const float lower = split_rows_of_a(ring[i % kStages], lane, e);
+                    const float lower = split_a(ring[i % kStages].a, lane, e);
                     if (lane == 0) slice.lower[e] = lower;
                 }
                 fence_proxy_async();
@@ -264,7 +173,12 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
             sync_consumers();
         }
         const Result to{m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nullptr, nullptr};
-        add_share<kParts>(to, to_sums, part, y, x);
+        const auto sums_of = [&](int i, int row, int column) {
+            const float* sums = to_sums + row * kSumPitch + column;
+            if constexpr (kParts > 1) sums = at_rank(sums, i);
+            return sums;
+        };
+        add_share<kTileColumns, kParts, kParts, kProducer>(to, sums_of, part, y, x);
     }
     if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }
