@@ -6,7 +6,7 @@
 namespace pingpong {
 constexpr int kRows = 128, kConsumers = 2, kCluster = 2, kWarps = 12;
 
-// What depends on a tile's width: each consumer has kPlaces buffers for its pieces.
+// Constants of each width. A consumer has kPlaces buffers for its pieces.
 template <int kCols> struct Plan;
 template <> struct Plan<128> {
     static constexpr int kStages = 6, kPlaces = 2;
