@@ -192,16 +192,16 @@ def _with_split_k(other: Plan) -> Plan:
 
 #: Widths of tiles of consumers that take turns, those for products with few steps of k first.
 SHORT_TURNS, LONG_TURNS = _Width(128, 6, 2, DEPTH), _Width(192, 5, 1, DEPTH // 2)
-#: Slices of k for which the products of a tile of 128 x 256 take ten times as long as the stores of half its sums, which
-#: nothing hides: 64 KB of each of 128 blocks take 3500 cycles at the write rate, the products of a slice 1024.
+#: Slices of k for which products of a tile of 128 x 256 take ten times as long as stores of half its sums, which nothing
+#: hides: 64 KB from each of 128 blocks take 3500 cycles at the write rate, the products of a slice 1024.
 FEW_SLICES = 10 * 3500 // 1024
 
 
 def _turns(size: Size) -> _Width | None:
     """The tile for consumers that take turns; None where two consumers should share one of 128 x 256.
 
-    In long launches power sets the rate of products, whatever shared memory could pass: the tile with the fewest
-    columns in all its rounds is the fastest. Where k is short, stores that nothing hides decide against 128 x 256.
+    We assume that power sets the rate of products, and shared memory does not: then the tile with the fewest columns in
+    all its rounds is the fastest. Where k is short, stores that nothing hides decide against 128 x 256.
     """
     few = ceil_div(size["k"], DEPTH) <= FEW_SLICES
     found = min((SHORT_TURNS if few else WIDE, LONG_TURNS), key=lambda tile: _rounds(size, tile.cols) * tile.cols)

@@ -105,7 +105,8 @@ __global__ void __cluster_dims__(pingpong::kCluster)
                 multiply_slice(upper, stage.a, stage.b, i > 0);
                 multiply_slice(lower, stage.a + 64 * kDepth, stage.b, i > 0);
                 wgmma_wait<2>();  // the products of the slice before have finished
-                if (i > 0 && thread < kCluster) mbarrier_arrive_at(&empty[last], thread);
+                if (i > 0 && thread < kCluster)
+                    mbarrier_arrive_at(&empty[last], thread);
                 last = slot;
                 if (++slot == kStages) slot = 0, phase ^= 1;
             }
