@@ -192,8 +192,8 @@ def _with_split_k(other: Plan) -> Plan:
 
 #: Widths of tiles of consumers that take turns, those for products with few steps of k first.
 SHORT_TURNS, LONG_TURNS = _Width(128, 6, 2, DEPTH), _Width(192, 5, 1, DEPTH // 2)
-#: Slices of k for which products of a tile of 128 x 256 take ten times as long as stores of half its sums, which nothing
-#: hides: 64 KB from each of 128 blocks take 3500 cycles at the write rate, the products of a slice 1024.
+#: Slices of k for which products of a tile of 128 x 256 take ten times as long as stores of half its sums, which are
+#: exposed: 64 KB from each of 128 blocks take 3500 cycles at the write rate, the products of a slice 1024.
 FEW_SLICES = 10 * 3500 // 1024
 
 
