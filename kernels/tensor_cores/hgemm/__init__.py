@@ -47,6 +47,7 @@ SWEPT = (
     "balanced",
     "split_k",
     "two_widths",
+    "pingpong",
 )
 
 
@@ -89,6 +90,7 @@ ladder = Ladder(
         _warpgroups("balanced", "no more blocks than the rounds of tiles need"),
         _warpgroups("split_k", "pairs of blocks split k, and exchange halves of their sums"),
         _warpgroups("two_widths", "tiles of 128 x 192 where these fill the rounds better"),
+        _warpgroups("pingpong", "consumers take turns: one multiplies, the other stores"),
     ),
     peers=peers.of_halves(),
 )

@@ -190,8 +190,42 @@ def _with_split_k(other: Plan) -> Plan:
     return plan
 
 
+#: Widths of tiles of consumers that take turns, those for products with few steps of k first.
+SHORT_TURNS, LONG_TURNS = _Width(128, 6, 2, DEPTH), _Width(192, 5, 1, DEPTH // 2)
+#: Slices of k for which products of a tile of 128 x 256 take ten times as long as stores of half its sums, which are
+#: exposed: 64 KB from each of 128 blocks take 3500 cycles at the write rate, the products of a slice 1024.
+FEW_SLICES = 10 * 3500 // 1024
+
+
+def _turns(size: Size) -> _Width | None:
+    """The tile for consumers that take turns; None where two consumers should share one of 128 x 256.
+
+    We assume that power sets the rate of products, and shared memory does not: then the tile with the fewest columns in
+    all its rounds is the fastest. Where k is short, stores that nothing hides decide against 128 x 256.
+    """
+    few = ceil_div(size["k"], DEPTH) <= FEW_SLICES
+    found = min((SHORT_TURNS if few else WIDE, LONG_TURNS), key=lambda tile: _rounds(size, tile.cols) * tile.cols)
+    return None if found is WIDE else found
+
+
+def _with_turns(other: Plan) -> Plan:
+    """Consumers that take turns with tiles of ``_turns``, and ``other`` where there is none."""
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        tile = _turns(size)
+        if tile is None:
+            return other(size)
+        blocks = CLUSTER * ceil_div(_pairs(size, tile.cols), _rounds(size, tile.cols))
+        shared = tile.stages * (ROWS + tile.cols) * DEPTH * HALF + 2 * tile.places * 64 * STORED * FLOAT
+        arguments = (*maps(size, ROWS, tile.depth), results(size), *_extents(size))
+        return (Launch(f"hgemm_pingpong<{tile.cols}>", (blocks,), (384,), arguments, shared),)
+
+    return plan
+
+
 _BALANCED = _with_small_tiles(_through_shared_memory("overlapped", balanced=True))
 _TWO_WIDTHS = _with_small_tiles(_through_shared_memory("overlapped", balanced=True, width=_best_width))
+_PINGPONG = _with_small_tiles(_with_turns(_through_shared_memory("overlapped", balanced=True)))
 
 PLANS: dict[str, Plan] = {
     "fragments": _nothing_to_write(_fragments),
@@ -208,4 +242,5 @@ PLANS: dict[str, Plan] = {
     "balanced": _BALANCED,
     "split_k": _with_split_k(_BALANCED),
     "two_widths": _TWO_WIDTHS,
+    "pingpong": _PINGPONG,
 }

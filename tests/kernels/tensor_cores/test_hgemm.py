@@ -36,3 +36,21 @@ def test_two_widths_takes_the_width_whose_rounds_are_shorter(
 def test_balanced_leaves_small_products_to_small_tiles() -> None:
     size = {"m": 1024, "n": 1024, "k": 1024}
     assert LADDER["balanced"].launches(size) == LADDER["small_tiles"].launches(size)
+
+
+@pytest.mark.parametrize(
+    ("edges", "kernel", "blocks"),
+    [
+        ((1024, 1024, 1024), "hgemm_small<128, 8>", 128),
+        ((2048, 2048, 2048), "hgemm_pingpong<128>", 128),
+        ((16384, 768, 768), "hgemm_pingpong<128>", 128),
+        ((4096, 4096, 4096), "hgemm_overlapped<256>", 128),
+        ((512, 11008, 4096), "hgemm_pingpong<192>", 116),
+        ((8192, 8192, 8192), "hgemm_pingpong<192>", 132),
+    ],
+)
+def test_pingpong_takes_the_tile_with_the_fewest_columns_in_all_rounds(
+    edges: tuple[int, int, int], kernel: str, blocks: int
+) -> None:
+    (launch,) = LADDER["pingpong"].launches(dict(zip("mnk", edges, strict=True)))
+    assert (launch.kernel, launch.grid) == (kernel, (blocks,))
