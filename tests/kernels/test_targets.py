@@ -216,7 +216,6 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "sgemm",
         lambda r: min(of_cublas(r, p.size["m"], p.size["n"], p.size["k"]) for p in r.points) >= 0.90,
     ),
-    # One board of three took 650.2 us, on 28 November 2026; the next, an hour later, 638.
     "float32 from tensor cores takes at most 650 us at 4096^3, splitting included": (
         "tgemm",
         lambda r: best(r) <= 650e-6,
