@@ -142,11 +142,7 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
     constexpr int kSums = kWide / 2;
     float part[kSums], crossed[kSums];  // of high parts; of high and low parts
 #pragma unroll
-    for (int j = 0; j < kSums; ++j) {
-        total[j] = 0.0f;
-        part[j] = 0.0f;
-        crossed[j] = 0.0f;
-    }
+    for (int j = 0; j < kSums; ++j) total[j] = 0.0f;
     int held = -1;  // a slot that products in flight may read
     const auto release = [&]() {
         __syncwarp();
@@ -157,8 +153,8 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
         const int slot = step % kSlots;
         // Tensor cores truncate their sums; few of them are added up there. The
         // warpgroups do so at different times.
-        const bool anew = step > 0 && (step + group) % kChain == 0;
-        if (anew) {
+        const bool anew = step == 0 || (step + group) % kChain == 0;
+        if (anew && step > 0) {
             wgmma_wait<0>();
             release();
 #pragma unroll
@@ -178,7 +174,7 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
             const Descriptor b = pixels + (tap / 3 * pitch + tap % 3);
             wgmma_f16(part, a, b, !anew || tap > 0);
             if constexpr (kParts == 2) {
-                wgmma_f16(crossed, a + kOutsAtOnce, b, true);
+                wgmma_f16(crossed, a + kOutsAtOnce, b, step > 0 || tap > 0);
                 wgmma_f16(crossed, a, b + kEights * slots.run, true);
             }
             if (tap == 0) {
@@ -194,7 +190,8 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
     wgmma_wait<0>();
 #pragma unroll
     for (int j = 0; j < kSums; ++j) {
-        total[j] = (total[j] + part[j]) + crossed[j] / kLowScale;
+        total[j] += part[j];
+        if constexpr (kParts == 2) total[j] += crossed[j] / kLowScale;
     }
 }
 
