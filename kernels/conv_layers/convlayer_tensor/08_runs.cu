@@ -132,6 +132,13 @@ __device__ __forceinline__ void fill(unsigned char* ring, Barriers<kSlots>& barr
     }
 }
 
+// Keeps the compiler from reading sums before the wait that this follows.
+template <int kSums> __device__ __forceinline__ void keep_after(float (&sums)[kSums])
+{
+#pragma unroll
+    for (int j = 0; j < kSums; ++j) asm volatile("" : "+f"(sums[j])::"memory");
+}
+
 // What a multiplying warpgroup does: the sums of its pixels and 64 output maps.
 template <int kParts, int kWide, int kSlots>
 __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned char* ring,
@@ -156,6 +163,7 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
         const bool anew = step == 0 || (step + group) % kChain == 0;
         if (anew && step > 0) {
             wgmma_wait<0>();
+            keep_after(part);
             release();
 #pragma unroll
             for (int j = 0; j < kSums; ++j) total[j] += part[j];
@@ -188,6 +196,8 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
         held = slot;
     }
     wgmma_wait<0>();
+    keep_after(part);
+    keep_after(crossed);
 #pragma unroll
     for (int j = 0; j < kSums; ++j) {
         total[j] += part[j];
