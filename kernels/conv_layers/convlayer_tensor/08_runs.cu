@@ -1,155 +1,152 @@
 // Idea: a tile is a run of pixels through the rows of a padded map, of any length.
-// From the rung before: halves again, made by a launch of their own, now of maps with
-// a column of zeros after each row and a row before and after: a tap of a run is the
-// run, shifted. So copies need no tensor map, and the length of a run can fit the
-// number of SMs. Both warpgroups multiply with the same weights, half a run each; two
-// blocks of a cluster share the input maps and send each other half of the sums.
-// Requires: sm_90a; for the first launch kBlock threads a block, tap_blocks blocks for
-// the weights, pixel_blocks for kBlock pieces each of all planes, and, where the output
-// is to be cleared, more; kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, a grid of
-// parts of the input maps, of runs of all images and of groups of output maps, planes
-// of `length` pieces, enough for all runs with their borders, and dynamic shared memory
-// for kSlots slots and, with two ranks, for sums. With more parts than ranks, which are
-// twice as many at most, the output was cleared, and blocks add to it.
+// From the rung before: one launch again, as in in_block. Between rows there is one
+// column of zeros, so a tap of a run is the run, shifted, and its length can be chosen
+// for the number of SMs. The copy engine brings floats; three warps make halves of
+// pixels in shared memory, and the warps that multiply make those of weights in
+// registers, so that shared memory is read less. The warpgroups multiply with the same
+// weights, half a run each. Two blocks of a cluster share the input maps and send each
+// other half of their sums.
+// Requires: sm_90a; kThreads threads, a grid of parts of the input maps, of `runs` runs
+// of each image and of groups of output maps; n even, c_in a multiple of 4; a tensor map
+// of the weights, boxes of kOuts x kWeightPitch floats; at most kEach pieces of a run
+// for each thread that makes halves; dynamic shared memory for Slots. With as many parts
+// as ranks sums is the output; else it has one for each cluster, and the last pass has
+// kBlock threads a block, and quads of a map are whole.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_between.cuh"
-#include "taps.cuh"
+#include "runs_sums.cuh"
 
-constexpr int kChain = 2;   // steps that are summed in tensor cores
-constexpr int kGroups = 2;  // warpgroups that multiply
-constexpr int kGroupThreads = 128;
-constexpr int kConsumers = kGroups * kGroupThreads;
-constexpr int kConsumerWarps = kConsumers / kWarp;
-// Four warps more, for the copies: registers are handed over by warpgroups.
-constexpr int kThreads = kConsumers + kGroupThreads;
-constexpr int kClearedEach = 8;  // floats that a thread clears
+constexpr int kEach = 5;
 
-// Pieces from a pixel to the one below: a row has a zero after it, which is also the
-// one before the next row.
-__device__ __forceinline__ int pitch_of(int n) { return n + 1; }
-
-// Halves of pixels, by image, step, part and eight input maps, a plane for each; of
-// weights, in the order of Taps; and perhaps zeros for the output.
-template <int kParts, int kBlock, int kWidth>
-__global__ void __launch_bounds__(kBlock)
-    convlayer_to_planes(const float* __restrict__ input,
-                        const float* __restrict__ weights, Eight* __restrict__ pixels,
-                        Taps<kParts>* __restrict__ taps, float* __restrict__ output,
-                        int n, int c_in, int c_out, int images, int length,
-                        int tap_blocks, int pixel_blocks)
-{
-    start_next_launch();
-    if (blockIdx.x < tap_blocks) {
-        make_taps<kParts, kBlock, kWidth>(weights, taps, c_in, c_out, blockIdx.x);
-        return;
-    }
-    const int block = blockIdx.x - tap_blocks;
-    const int map = n * n;
-    if (block >= pixel_blocks) {
-        const size_t count = static_cast<size_t>(map) * c_out * images;
-        const size_t first =
-            static_cast<size_t>(block - pixel_blocks) * (kBlock * kClearedEach);
-#pragma unroll
-        for (int j = 0; j < kClearedEach; ++j) {
-            const size_t at = first + j * kBlock + threadIdx.x;
-            if (at < count) output[at] = 0.0f;
-        }
-        return;
-    }
-    const int eights = eights_of(c_in);
-    const int across = (length + kBlock - 1) / kBlock;
-    const int piece = block % across * kBlock + threadIdx.x;
-    if (piece >= length) return;
-    const int eight = block / across % eights;
-    const size_t image = block / across / eights;
-    const int y = piece / pitch_of(n) - 1;
-    const int x = piece % pitch_of(n) - 1;
-    const bool inside = x >= 0 && y >= 0 && y < n;
-    const float* from = input + (image * c_in + eight * 8) * map + y * n + x;
-    float value[8];
-#pragma unroll
-    for (int m = 0; m < 8; ++m) {
-        value[m] = inside && eight * 8 + m < c_in ? from[m * static_cast<size_t>(map)]
-                                                  : 0.0f;
-    }
-    Eight made[kParts];
-    make_eights<kParts>(made, value);
-    const size_t step = image * (eights / kEights) + eight / kEights;
-    const size_t plane = step * (kParts * kEights) + eight % kEights;
-#pragma unroll
-    for (int p = 0; p < kParts; ++p) {
-        pixels[(plane + kEights * p) * length + piece] = made[p];
-    }
-}
-
-// The halves of a step in shared memory: weights, then a run of each plane.
-template <int kParts, int kWide> struct Slot {
-    int run;  // pieces of a plane, with those above, below and beside
-    int bytes;
-
-    __device__ __forceinline__ explicit Slot(int n)
-        : run(kGroups * kWide + 2 * pitch_of(n) + 2),
-          bytes(sizeof(Taps<kParts>) + kParts * kEights * run * sizeof(Eight))
-    {
-    }
-    __device__ __forceinline__ Taps<kParts>* taps(unsigned char* ring, int slot) const
-    {
-        return reinterpret_cast<Taps<kParts>*>(ring + slot * bytes);
-    }
-    __device__ __forceinline__ Eight* pixels(unsigned char* ring, int slot) const
-    {
-        return reinterpret_cast<Eight*>(taps(ring, slot) + 1);
-    }
-};
-
-template <int kSlots> struct Barriers {
-    Barrier full[kSlots], empty[kSlots];
-};
-
-// What the thread does that fills the ring, with `steps` steps from `first` on.
+// What the thread does that starts all copies, for input maps from `input` on.
 template <int kParts, int kWide, int kSlots>
-__device__ __forceinline__ void fill(unsigned char* ring, Barriers<kSlots>& barriers,
-                                     const Slot<kParts, kWide>& slots,
-                                     const Taps<kParts>* __restrict__ taps,
-                                     const Eight* __restrict__ pixels, int steps,
-                                     int length)
+__device__ __forceinline__ void copy(const Slots<kParts, kWide, kSlots>& slots,
+                                     Barriers<kSlots>& barriers, const Run<kWide>& run,
+                                     const TensorMap& weights, int first_step,
+                                     const float* __restrict__ input, int maps,
+                                     int steps)
 {
+    const int map = run.padded.n * run.padded.n;
     for (int step = 0; step < steps; ++step) {
-        const int slot = step % kSlots;
-        Barrier* full = &barriers.full[slot];
-        mbarrier_wait(&barriers.empty[slot], step / kSlots % 2 ^ 1);
-        mbarrier_arrive_expect(full, slots.bytes);
-        Eight* to = slots.pixels(ring, slot);
-#pragma unroll
-        for (int plane = 0; plane < kParts * kEights; ++plane) {
-            bulk_load(to + plane * slots.run, pixels, slots.run * sizeof(Eight), full);
-            pixels += length;
+        const int raw_slot = step % kRawSlots;
+        Barrier* raw_full = &barriers.raw_full[raw_slot];
+        const int here = min(kDepth, maps - step * kDepth);
+        mbarrier_wait(&barriers.raw_empty[raw_slot], step / kRawSlots % 2 ^ 1);
+        mbarrier_arrive_expect(raw_full, here * run.count * sizeof(float));
+        for (int m = 0; m < here; ++m) {
+            bulk_load(slots.raw(raw_slot) + m * run.pitch,
+                      input + static_cast<size_t>(step * kDepth + m) * map + run.base,
+                      run.count * sizeof(float), raw_full);
         }
-        bulk_load(slots.taps(ring, slot), taps + step, sizeof(Taps<kParts>), full);
+        const int slot = step % kSlots;
+        mbarrier_wait(&barriers.empty[slot], step / kSlots % 2 ^ 1);
+        mbarrier_arrive_expect(&barriers.full[slot], sizeof(Weights));
+        tma_load(slots.weights(slot), weights, (first_step + step) * (kDepth * kTaps),
+                 blockIdx.z * kOuts, &barriers.full[slot]);
     }
 }
 
-// Keeps the compiler from reading sums before the wait that this follows.
-template <int kSums> __device__ __forceinline__ void keep_after(float (&sums)[kSums])
+// What a warp does that makes halves of pixels.
+template <int kParts, int kWide, int kSlots>
+__device__ __forceinline__ void split(const Slots<kParts, kWide, kSlots>& slots,
+                                      Barriers<kSlots>& barriers,
+                                      const Run<kWide>& run, int maps, int steps,
+                                      int thread)
+{
+    constexpr int kThreadsThatSplit = kSplitters * kWarp;
+    int place[kEach];  // of this thread's pieces in what is copied, or less than zero
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const int at = run.padded.place(run.first + thread + k * kThreadsThatSplit);
+        place[k] = at < 0 ? -1 : at - run.base;
+    }
+    for (int step = 0; step < steps; ++step) {
+        const int raw_slot = step % kRawSlots;
+        const int slot = step % kSlots;
+        const int left = maps - step * kDepth;
+        const float* from = slots.raw(raw_slot);
+        Eight* to = slots.pixels(slot) + thread;
+        mbarrier_wait(&barriers.raw_full[raw_slot], step / kRawSlots % 2);
+        mbarrier_wait(&barriers.empty[slot], step / kSlots % 2 ^ 1);
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            if (thread + k * kThreadsThatSplit >= run.pieces) break;
+#pragma unroll 1  // both at a time would take more registers than there are
+            for (int eight = 0; eight < kEights; ++eight) {
+                float value[8];
+#pragma unroll
+                for (int m = 0; m < 8; ++m) {
+                    const int map = eight * 8 + m;
+                    value[m] = place[k] >= 0 && map < left
+                                   ? from[map * run.pitch + place[k]]
+                                   : 0.0f;
+                }
+                Eight eights[kParts];
+                make_eights<kParts>(eights, value);
+#pragma unroll
+                for (int p = 0; p < kParts; ++p) {
+                    to[(p * kEights + eight) * run.pieces + k * kThreadsThatSplit] =
+                        eights[p];
+                }
+            }
+        }
+        fence_proxy_async();
+        __syncwarp();
+        if (thread % kWarp == 0) {
+            mbarrier_arrive(&barriers.raw_empty[raw_slot]);
+            mbarrier_arrive(&barriers.full[slot]);
+        }
+    }
+}
+
+// Keeps the compiler from using sums before the wait that this follows.
+template <int kSums> __device__ __forceinline__ void arrived(float (&sums)[kSums])
 {
 #pragma unroll
     for (int j = 0; j < kSums; ++j) asm volatile("" : "+f"(sums[j])::"memory");
 }
 
+// The weights of a tap that a lane multiplies: of two output maps, eight apart, and of
+// two pairs of input maps, eight apart.
+struct Pairs {
+    float2 pair[4];
+
+    __device__ __forceinline__ void load(const float* from)
+    {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            const float* here = from + q % 2 * 8 * kWeightPitch + q / 2 * 8 * kTaps;
+            pair[q] = make_float2(here[0], here[4 * kTaps]);
+        }
+    }
+    template <int kParts>
+    __device__ __forceinline__ void split(unsigned (&parts)[kParts][4]) const
+    {
+#pragma unroll
+        for (int q = 0; q < 4; ++q) {
+            unsigned both[kParts];
+            split_pair<kParts>(both, pair[q].x, pair[q].y);
+#pragma unroll
+            for (int p = 0; p < kParts; ++p) parts[p][q] = both[p];
+        }
+    }
+};
+
 // What a multiplying warpgroup does: the sums of its pixels and 64 output maps.
 template <int kParts, int kWide, int kSlots>
-__device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned char* ring,
-                                         Barriers<kSlots>& barriers,
-                                         const Slot<kParts, kWide>& slots, int steps,
-                                         int pitch, int group, int lane)
+__device__ __forceinline__ void multiply(float (&total)[kWide / 2],
+                                         const Slots<kParts, kWide, kSlots>& slots,
+                                         Barriers<kSlots>& barriers, int pitch,
+                                         int steps, int group, int thread)
 {
     constexpr int kSums = kWide / 2;
     float part[kSums], crossed[kSums];  // of high parts; of high and low parts
 #pragma unroll
     for (int j = 0; j < kSums; ++j) total[j] = 0.0f;
+    const int lane = thread % kWarp;
+    const int row = (thread / kWarp * 16 + lane / 4) * kWeightPitch + lane % 4 * kTaps;
     int held = -1;  // a slot that products in flight may read
     const auto release = [&]() {
         __syncwarp();
@@ -163,41 +160,45 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
         const bool anew = step == 0 || (step + group) % kChain == 0;
         if (anew && step > 0) {
             wgmma_wait<0>();
-            keep_after(part);
+            arrived(part);
             release();
 #pragma unroll
             for (int j = 0; j < kSums; ++j) total[j] += part[j];
         }
         mbarrier_wait(&barriers.full[slot], step / kSlots % 2);
-        const Taps<kParts>* taps = slots.taps(ring, slot);
-        const Descriptor rows = describe_pieces(taps, sizeof(taps->eights[0][0]),
-                                                sizeof(taps->eights[0]));
+        const float* mine = slots.weights(slot)->at + row;
         const Descriptor pixels =
-            describe_pieces(slots.pixels(ring, slot) + group * kWide,
-                            slots.run * sizeof(Eight), 8 * sizeof(Eight));
-        wgmma_fence();
+            describe_pieces(slots.pixels(slot) + group * kWide,
+                            slots.pieces * sizeof(Eight), 8 * sizeof(Eight));
+        // The halves of three taps, because products of two may be in flight.
+        unsigned weights[3][kParts][4];
+        Pairs pairs;
+        pairs.load(mine);
+        pairs.split<kParts>(weights[0]);
 #pragma unroll
         for (int tap = 0; tap < kTaps; ++tap) {
-            const Descriptor a = rows + tap * (kParts * kOutsAtOnce);
+            const auto& here = weights[tap % 3];
             const Descriptor b = pixels + (tap / 3 * pitch + tap % 3);
-            wgmma_f16(part, a, b, !anew || tap > 0);
+            if (tap + 1 < kTaps) pairs.load(mine + tap + 1);
+            wgmma_fence();
+            wgmma_f16(part, here[0], b, !anew || tap > 0);
             if constexpr (kParts == 2) {
-                wgmma_f16(crossed, a + kOutsAtOnce, b, step > 0 || tap > 0);
-                wgmma_f16(crossed, a, b + kEights * slots.run, true);
+                wgmma_f16(crossed, here[1], b, step > 0 || tap > 0);
+                wgmma_f16(crossed, here[0], b + kEights * slots.pieces, true);
             }
+            wgmma_commit();
             if (tap == 0) {
-                // Starting all 27 takes as long as the products of the step before.
-                wgmma_commit();
-                wgmma_wait<1>();
+                wgmma_wait<1>();  // the products of the step before are made
                 release();
             }
+            if (tap + 1 < kTaps) pairs.split<kParts>(weights[(tap + 1) % 3]);
+            if (tap > 0 && tap + 1 < kTaps) wgmma_wait<1>();
         }
-        wgmma_commit();
         held = slot;
     }
     wgmma_wait<0>();
-    keep_after(part);
-    keep_after(crossed);
+    arrived(part);
+    arrived(crossed);
 #pragma unroll
     for (int j = 0; j < kSums; ++j) {
         total[j] += part[j];
@@ -205,127 +206,79 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2], unsigned cha
     }
 }
 
-// Waits for the other threads that multiply.
-__device__ __forceinline__ void sync_consumers()
-{
-    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
-}
-
-// Sums of kColumns pixels of a block, by output map. The sums of four output maps x
-// eight pixels fill all banks.
-template <int kColumns> struct Sums {
-    static constexpr int kPitch = (kColumns + 23) / 32 * 32 + 8;
-    float at[kOuts][kPitch];
-};
-
-template <int kColumns, int kWide>
-__device__ __forceinline__ void keep(Sums<kColumns>& sums,
-                                     const float (&total)[kWide / 2], int column,
-                                     int thread)
-{
-    float* to = &sums.at[thread / kWarp * 16 + thread % kWarp / 4]
-                        [column + thread % 4 * 2];
-#pragma unroll
-    for (int j = 0; j < kWide / 2; j += 2) {
-        *reinterpret_cast<float2*>(to + j / 2 % 2 * 8 * Sums<kColumns>::kPitch +
-                                   j / 4 * 8) = make_float2(total[j], total[j + 1]);
-    }
-}
-
-// Stores sums of pixels from `first` on: a warp has every kConsumerWarps-th map.
-template <int kColumns>
-__device__ __forceinline__ void store(const Sums<kColumns>& sums,
-                                      float* __restrict__ output, int n, int outs,
-                                      int first, bool add, int warp, int lane)
-{
-    constexpr int kEach = (kColumns + kWarp - 1) / kWarp;
-    const int map = n * n;
-    int place[kEach];  // in the map, or -1 for a zero between rows
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const int column = k * kWarp + lane;
-        const int y = (first + column) / pitch_of(n);
-        const int x = (first + column) % pitch_of(n);
-        place[k] = column < kColumns && x < n && y < n ? y * n + x : -1;
-    }
-    for (int out = warp; out < min(outs, kOuts); out += kConsumerWarps) {
-        float* to = output + static_cast<size_t>(out) * map;
-#pragma unroll
-        for (int k = 0; k < kEach; ++k) {
-            if (place[k] < 0) continue;
-            const float sum = sums.at[out][k * kWarp + lane];
-            if (add) {
-                atomicAdd(to + place[k], sum);
-            } else {
-                to[place[k]] = sum;
-            }
-        }
-    }
-}
-
 template <int kParts, int kWide, int kSlots, int kRanks>
 __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
-    convlayer_runs(const Taps<kParts>* __restrict__ taps,
-                   const Eight* __restrict__ pixels, float* __restrict__ output, int n,
-                   int c_in, int c_out, int runs, int length)
+    convlayer_runs(const __grid_constant__ TensorMap weights,
+                   const float* __restrict__ input, float* __restrict__ sums, int n,
+                   int c_in, int c_out, int images, int runs)
 {
     static_assert(kRanks == 1 || kRanks == 2, "a block sends half of its sums");
     constexpr int kColumns = kGroups * kWide / kRanks;  // of this block's last sums
-    extern __shared__ __align__(128) unsigned char ring[];
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
     __shared__ Barriers<kSlots> barriers;
+    start_next_launch();
     const int lane = threadIdx.x % kWarp;
     const int warp = __shfl_sync(~0u, threadIdx.x / kWarp, 0);
     const int all = (c_in + kDepth - 1) / kDepth;
     const int first_step = all * blockIdx.x / gridDim.x;
     const int steps = all * (blockIdx.x + 1) / gridDim.x - first_step;
-    const int image = blockIdx.y / runs;
-    const int first = blockIdx.y % runs * (kGroups * kWide);  // pixel of the run
-    const Slot<kParts, kWide> slots(n);
+    const size_t image = blockIdx.y / runs;
+    const size_t map = static_cast<size_t>(n) * n;
+    const Run<kWide> run(n, blockIdx.y % runs * (kGroups * kWide));
+    const Slots<kParts, kWide, kSlots> slots{shared_bytes, run.pieces, run.pitch};
     if (threadIdx.x == 0) {
         for (int s = 0; s < kSlots; ++s) {
-            mbarrier_init(&barriers.full[s], 1);
+            mbarrier_init(&barriers.full[s], 1 + kSplitters);
             mbarrier_init(&barriers.empty[s], kConsumerWarps);
+        }
+        for (int s = 0; s < kRawSlots; ++s) {
+            mbarrier_init(&barriers.raw_full[s], 1);
+            mbarrier_init(&barriers.raw_empty[s], kSplitters);
         }
         fence_mbarrier_init();
     }
     __syncthreads();
-    if (kRanks > 1) cluster_arrive();  // the other block may send when both have begun
-    const int rank = kRanks > 1 ? cluster_rank() : 0;
-    // What the other block sends, as its threads have it.
-    float4(*given)[kGroupThreads] =
-        reinterpret_cast<float4(*)[kGroupThreads]>(ring + kSlots * slots.bytes);
     if (warp >= kConsumerWarps) {
-        release_registers<40>();
-        wait_for_launch_before();  // it makes the halves
-        if (warp == kConsumerWarps && lane == 0) {
-            const size_t step = static_cast<size_t>(image) * all + first_step;
-            fill(ring, barriers, slots, taps + blockIdx.z * all + first_step,
-                 pixels + step * (kParts * kEights) * length + first, steps, length);
+        release_registers<56>();
+        const int maps = min(c_in - first_step * kDepth, steps * kDepth);
+        if (warp > kConsumerWarps) {
+            split(slots, barriers, run, maps, steps, threadIdx.x - kConsumers - kWarp);
+        } else if (lane == 0) {
+            copy(slots, barriers, run, weights, first_step,
+                 input + (image * c_in + first_step * kDepth) * map, maps, steps);
         }
         __syncwarp();
         if (kRanks > 1) {
-            cluster_wait();
+            cluster_sync();
             cluster_sync();
         }
         return;
     }
-    claim_registers<232>();
+    claim_registers<224>();
     const int group = warp / (kGroupThreads / kWarp);
     const int thread = threadIdx.x % kGroupThreads;
+    const int rank = kRanks > 1 ? cluster_rank() : 0;
     float total[kWide / 2];
-    multiply(total, ring, barriers, slots, steps, pitch_of(n), group, lane);
-    Sums<kColumns>& sums = *reinterpret_cast<Sums<kColumns>*>(ring);
+    multiply(total, slots, barriers, run.padded.pitch(), steps, group, thread);
+    // Sums replace the ring.
+    Sums<kColumns>& mine = *reinterpret_cast<Sums<kColumns>*>(shared_bytes);
     if constexpr (kRanks > 1) {
-        cluster_wait();
+        // What the other block sends, as its threads have it.
+        using Given = float4[kWide / 8][kGroupThreads];
+        static_assert(sizeof(Sums<kColumns>) % 16 == 0, "quads are aligned");
+        static_assert(sizeof(Sums<kColumns>) + sizeof(Given) <=
+                          kSlots * sizeof(Weights), "the ring has room");
+        Given& given = *reinterpret_cast<Given*>(&mine + 1);
+        cluster_sync();  // all products have read the rings
         if (group != rank) {
-            float4(*there)[kGroupThreads] = at_rank(given, 1 - rank);
+            float4(*there)[kGroupThreads] = at_rank(&given[0], 1 - rank);
 #pragma unroll
             for (int j = 0; j < kWide / 2; j += 4) {
                 there[j / 4][thread] =
                     make_float4(total[j], total[j + 1], total[j + 2], total[j + 3]);
             }
         }
-        cluster_sync();  // all have sent, and all products have read the ring
+        cluster_sync();  // all have sent
         if (group == rank) {
 #pragma unroll
             for (int j = 0; j < kWide / 2; j += 4) {
@@ -335,15 +288,17 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                 total[j + 2] += theirs.z;
                 total[j + 3] += theirs.w;
             }
-            keep<kColumns, kWide>(sums, total, 0, thread);
+            keep(mine, total, 0, thread);
         }
     } else {
+        static_assert(sizeof(Sums<kColumns>) <= kSlots * sizeof(Weights),
+                      "the ring has room");
         sync_consumers();  // all products have read the ring
-        keep<kColumns, kWide>(sums, total, group * kWide, thread);
+        keep(mine, total, group * kWide, thread);
     }
     sync_consumers();  // all sums are in shared memory
-    wait_for_launch_before();  // it may clear the output
-    const size_t maps = static_cast<size_t>(image) * c_out + blockIdx.z * kOuts;
-    store(sums, output + maps * (n * n), n, c_out - blockIdx.z * kOuts,
-          first + rank * kWide, gridDim.x > kRanks, warp, lane);
+    const size_t part = blockIdx.x / kRanks;
+    const size_t maps = (part * images + image) * c_out + blockIdx.z * kOuts;
+    store(mine, sums + maps * map, run.padded, c_out - blockIdx.z * kOuts,
+          run.first + rank * kWide, warp, lane);
 }

@@ -1,4 +1,4 @@
-"""The launches of the rung ``runs``: halves in padded planes, tiles that are runs of pixels."""
+"""The launches of the rung ``runs``: tiles are runs of pixels, of a length that fits the number of SMs."""
 
 from __future__ import annotations
 
@@ -7,81 +7,128 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from climb.bench.problem import Launch, Size, ceil_div
+from climb.bench.problem import Launch, Size, Tensor, ceil_div
 from kernels.conv_layers.convlayer_tensor import launches as common
-from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, TAP_HALVES
+from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, PITCH
 
-#: Threads of the first launch and of the second, and floats that a thread of the first clears.
-FIRST_THREADS, THREADS, CLEARED_EACH = 128, 384, 8
-#: Warpgroups that multiply, and pixels of one.
-GROUPS, WIDE = 2, (112, 104, 96)
+#: The kernel's kThreads, threads that make halves, kEach, kGroups, kRawSlots, and pixels of a warpgroup.
+THREADS, SPLITTERS, EACH, GROUPS, RAW_SLOTS, WIDE = 384, 96, 5, 2, 2, (112, 104, 96)
+#: Threads of the last pass, and the most shared memory of a block.
+ADD_THREADS, MOST_SHARED = 128, 227 * 1024
+#: What it costs to start and end a block, to add up the sums of a cluster, and to launch a last pass and read each
+#: part there, in pixels of a warpgroup times steps.
+START, MEETING, LAST_PASS, LAST_PART = 100, 60, 150, 12
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The rung's cut of a layer: runs of twice ``wide`` pixels; parts of the input maps for ``ranks`` times ``sums``."""
+    """The rung's cut of a layer.
+
+    Runs of twice ``wide`` pixels. The input maps are split over the ``ranks`` of a cluster, and over ``parts`` clusters,
+    whose sums a last pass adds up. ``slots`` is the kernel's kSlots.
+    """
 
     wide: int
     ranks: int
-    sums: int
-    slots: int = 3
+    parts: int
+    slots: int
+    #: Work of the busiest SM: pixels of a warpgroup times steps.
     cost: float = 0.0
 
 
-def pitch(size: Size) -> int:
-    return size["n"] + 1
+def _pieces(size: Size, wide: int) -> int:
+    """Pieces of a run, with those of the taps around it."""
+    return GROUPS * wide + 2 * (size["n"] + 1) + 2
 
 
-def runs(size: Size, one: Cut) -> int:
+def _runs(size: Size, wide: int) -> int:
     """Runs of an image."""
-    return ceil_div(size["n"] * pitch(size) - 1, GROUPS * one.wide)
+    return ceil_div(size["n"] * (size["n"] + 1) - 1, GROUPS * wide)
 
 
-def length(size: Size, one: Cut) -> int:
-    """Pieces of a plane: those of all runs, the last with what lies below and beside it."""
-    return runs(size, one) * GROUPS * one.wide + 2 * pitch(size) + 2
+def _shared(size: Size, wide: int, slots: int, halves: int) -> int:
+    """Bytes of shared memory, for ``halves`` halves of each factor."""
+    pieces = _pieces(size, wide)
+    slot = OUTS * PITCH * FLOAT + halves * DEPTH // 8 * pieces * EIGHT
+    return slots * slot + RAW_SLOTS * DEPTH * ((pieces + 11) // 4 * 4) * FLOAT
 
 
-def shared_bytes(size: Size, one: Cut, parts: int) -> int:
-    run = GROUPS * one.wide + 2 * pitch(size) + 2
-    slot = parts * (TAP_HALVES * 2 + DEPTH // 8 * run * EIGHT)
-    given = one.wide * OUTS * FLOAT if one.ranks > 1 else 0
-    return one.slots * slot + given
+def _slots(size: Size, wide: int) -> int:
+    """Steps that shared memory has room for: three at most, none where two have none."""
+    return next((slots for slots in (3, 2) if _shared(size, wide, slots, 2) <= MOST_SHARED), 0)
 
 
-def steps_of(size: Size) -> int:
-    return ceil_div(size["c_in"], DEPTH)
+def fits(size: Size) -> str | None:
+    """Return why the rung refuses a size, or None."""
+    if size["n"] % 2:
+        return "n must be even, because a map is a multiple of 16 bytes"
+    if reason := common.tensor_maps_fit({**size, "n": 4}):
+        return reason
+    if not _wide(size):
+        return "n is too large: what a run needs above and below has no room in shared memory"
+    if max(_runs(size, wide) for wide in WIDE) * size["batch"] > common.MAX_MAPS:
+        return f"runs of all images may be at most {common.MAX_MAPS}, the most blocks in y"
+    return None
 
 
-def launches_of(size: Size, parts: int, one: Cut) -> tuple[Launch, ...]:
-    n, eights, groups = size["n"], steps_of(size) * DEPTH // 8, ceil_div(size["c_out"], OUTS)
-    extents = [np.int32(size[key]) for key in ("n", "c_in", "c_out")]
-    tap_blocks = ceil_div(groups * OUTS // 8 * eights, FIRST_THREADS // 32)
-    pixel_blocks = ceil_div(length(size, one), FIRST_THREADS) * eights * size["batch"]
-    cleared = size["batch"] * size["c_out"] * n**2 if one.sums > 1 else 0
-    clear_blocks = ceil_div(cleared, FIRST_THREADS * CLEARED_EACH)
-    sized = np.int32(length(size, one))
-    first = Launch(
-        f"convlayer_to_planes<{parts}, {FIRST_THREADS}, {1 if size['c_in'] % 4 else 4}>",
-        (tap_blocks + pixel_blocks + clear_blocks,),
-        (FIRST_THREADS,),
-        ("input", "weights", "pixels", "taps", "output", *extents, np.int32(size["batch"]), sized,
-         np.int32(tap_blocks), np.int32(pixel_blocks)),
-    )  # fmt: skip
-    second = Launch(
-        f"convlayer_runs<{parts}, {one.wide}, {one.slots}, {one.ranks}>",
-        (one.ranks * one.sums, runs(size, one) * size["batch"], groups),
-        (THREADS,),
-        ("taps", "pixels", "output", *extents, np.int32(runs(size, one)), sized),
-        shared_bytes(size, one, parts),
-        pdl=True,
-    )
-    return (first, second)
+def _wide(size: Size) -> list[int]:
+    """Widths whose runs have room."""
+    return [wide for wide in WIDE if _pieces(size, wide) <= EACH * SPLITTERS and _slots(size, wide)]
 
 
-def workspace_of(size: Size, parts: int, one: Cut) -> Mapping[str, tuple[tuple[int, ...], str]]:
-    planes = size["batch"] * steps_of(size) * DEPTH // 8 * parts
-    return {
-        "pixels": ((planes, length(size, one), 8), "float16"),
-        "taps": ((ceil_div(size["c_out"], OUTS), steps_of(size), parts * TAP_HALVES), "float16"),
-    }
+def _cuts(size: Size) -> Iterator[Cut]:
+    groups, steps = ceil_div(size["c_out"], OUTS), ceil_div(size["c_in"], DEPTH)
+    for wide in _wide(size):
+        for ranks in (1, 2):
+            for parts in (1, 2, 4, 8, 16):
+                if ranks * parts > steps:
+                    continue
+                blocks = _runs(size, wide) * size["batch"] * groups * ranks * parts
+                waves = ceil_div(blocks, common.BLOCKS[ranks])
+                cost = waves * (ceil_div(steps, ranks * parts) * wide + START + (MEETING if ranks > 1 else 0))
+                last_pass = LAST_PASS + LAST_PART * parts if parts > 1 else 0
+                yield Cut(wide, ranks, parts, _slots(size, wide), cost + last_pass)
+
+
+def cut(size: Size) -> Cut:
+    """The cut with the least work for the busiest SM."""
+    return min(_cuts(size), key=lambda one: one.cost)
+
+
+def launches(halves: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """The launch, for ``halves`` halves of each factor, and perhaps a last pass."""
+
+    def of(size: Size) -> tuple[Launch, ...]:
+        one = cut(size)
+        weights = Tensor(
+            "weights", (size["c_out"], size["c_in"] * common.TAPS), (OUTS, PITCH), "float32", l2_promotion=256
+        )
+        extents = [np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch")]
+        runs = _runs(size, one.wide)
+        to = "sums" if one.parts > 1 else "output"
+        first = Launch(
+            f"convlayer_runs<{halves}, {one.wide}, {one.slots}, {one.ranks}>",
+            (one.ranks * one.parts, runs * size["batch"], ceil_div(size["c_out"], OUTS)),
+            (THREADS,),
+            (weights, "input", to, *extents, np.int32(runs)),
+            _shared(size, one.wide, one.slots, halves),
+        )
+        if one.parts == 1:
+            return (first,)
+        quads = size["batch"] * size["c_out"] * size["n"] ** 2 // 4
+        last = Launch(
+            f"convlayer_add_runs<{ADD_THREADS}, {one.parts}>",
+            (ceil_div(quads, ADD_THREADS),),
+            (ADD_THREADS,),
+            ("sums", "output", np.uint64(quads)),
+            pdl=True,
+        )
+        return (first, last)
+
+    return of
+
+
+def workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    """Room for the output of each part of the input maps."""
+    parts = cut(size).parts
+    return {"sums": ((parts, size["batch"], size["c_out"], size["n"], size["n"]), "float32")} if parts > 1 else {}
