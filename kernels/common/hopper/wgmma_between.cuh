@@ -1,8 +1,8 @@
-// Products of a warpgroup with 96 or 104 columns (wgmma, sm_90a): 64 x N sums, each of
-// 16 products of halves, between those of 64 and 112 columns.
+// Products of a warpgroup with 32, 96 or 104 columns (wgmma, sm_90a): 64 x N sums, each
+// of 16 products of halves, for tiles that the widths of wgmma.cuh do not fit.
 #pragma once
 
-#include "wgmma.cuh"
+#include "wgmma_narrow.cuh"
 
 #define NAMES_OF_96                                                                 \
     NAMES_0 ", "                                                                    \
@@ -20,5 +20,6 @@
 #define HELD_104 "{%52, %53, %54, %55}, %56, add, 1, 1"
 #define HELD_ADD_104 "%57"
 
+WGMMA(wgmma_f16, 32, "k16.f32.f16.f16", ", 0, 0", ", 0")
 WGMMA(wgmma_f16, 96, "k16.f32.f16.f16", ", 0, 0", ", 0")
 WGMMA(wgmma_f16, 104, "k16.f32.f16.f16", ", 0, 0", ", 0")

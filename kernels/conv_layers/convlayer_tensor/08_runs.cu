@@ -1,105 +1,24 @@
-// Idea: a tile is a run of pixels through the rows of a padded map, of any length.
-// From the rung before: one launch again, as in in_block. Between rows there is one
-// column of zeros, so a tap of a run is the run, shifted, and its length can be chosen
-// for the number of SMs. The copy engine brings floats; three warps make halves of
-// pixels in shared memory, and the warps that multiply make those of weights in
-// registers, so that shared memory is read less. The warpgroups multiply with the same
-// weights, half a run each. Two blocks of a cluster share the input maps and send each
-// other half of their sums.
-// Requires: sm_90a; kThreads threads, a grid of parts of the input maps, of `runs` runs
-// of each image and of groups of output maps; n even, c_in a multiple of 4; a tensor map
-// of the weights, boxes of kOuts x kWeightPitch floats; at most kEach pieces of a run
-// for each thread that makes halves; dynamic shared memory for Slots. With as many parts
-// as ranks sums is the output; else it has one for each cluster, and the last pass has
-// kBlock threads a block, and quads of a map are whole.
+// Idea: weights stay floats until a warp multiplies; a tile is a run of any length.
+// From the rung before: two launches, as in halves, but the first makes halves of
+// pixels alone, of maps with a column of zeros between rows: a tap of a run is the run,
+// shifted, and its length can be chosen for the number of SMs. The second copies
+// weights as they are, before the first has ended, and the warps that multiply make
+// halves of them in registers, some after each product that they start. Both
+// warpgroups multiply with the same weights, half a run each. Two blocks of a cluster
+// share the input maps and send each other half of their sums.
+// Requires: sm_90a; for the first launch kBlock threads a block, plane_blocks blocks
+// for kBlock pieces of a plane each, and more to clear the output; for the second
+// kThreads threads, a grid of parts of the input maps, of `runs` runs of each image and
+// of groups of output maps, c_in a multiple of 4, a tensor map of the weights, boxes of
+// kOuts x kWeightPitch floats, planes of `length` pieces, enough for all runs, dynamic
+// shared memory for a Ring and, with two ranks, for the sums of a warpgroup. With more
+// parts than ranks, twice as many at most, the output was cleared: two blocks add to
+// each sum, and either order gives the same.
 #include "../../common/hopper/cluster.cuh"
-#include "../../common/hopper/dependent.cuh"
-#include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma_between.cuh"
 #include "runs_sums.cuh"
 
-constexpr int kEach = 5;
-
-// What the thread does that starts all copies, for input maps from `input` on.
-template <int kParts, int kWide, int kSlots>
-__device__ __forceinline__ void copy(const Slots<kParts, kWide, kSlots>& slots,
-                                     Barriers<kSlots>& barriers, const Run<kWide>& run,
-                                     const TensorMap& weights, int first_step,
-                                     const float* __restrict__ input, int maps,
-                                     int steps)
-{
-    const int map = run.padded.n * run.padded.n;
-    for (int step = 0; step < steps; ++step) {
-        const int raw_slot = step % kRawSlots;
-        Barrier* raw_full = &barriers.raw_full[raw_slot];
-        const int here = min(kDepth, maps - step * kDepth);
-        mbarrier_wait(&barriers.raw_empty[raw_slot], step / kRawSlots % 2 ^ 1);
-        mbarrier_arrive_expect(raw_full, here * run.count * sizeof(float));
-        for (int m = 0; m < here; ++m) {
-            bulk_load(slots.raw(raw_slot) + m * run.pitch,
-                      input + static_cast<size_t>(step * kDepth + m) * map + run.base,
-                      run.count * sizeof(float), raw_full);
-        }
-        const int slot = step % kSlots;
-        mbarrier_wait(&barriers.empty[slot], step / kSlots % 2 ^ 1);
-        mbarrier_arrive_expect(&barriers.full[slot], sizeof(Weights));
-        tma_load(slots.weights(slot), weights, (first_step + step) * (kDepth * kTaps),
-                 blockIdx.z * kOuts, &barriers.full[slot]);
-    }
-}
-
-// What a warp does that makes halves of pixels.
-template <int kParts, int kWide, int kSlots>
-__device__ __forceinline__ void split(const Slots<kParts, kWide, kSlots>& slots,
-                                      Barriers<kSlots>& barriers,
-                                      const Run<kWide>& run, int maps, int steps,
-                                      int thread)
-{
-    constexpr int kThreadsThatSplit = kSplitters * kWarp;
-    int place[kEach];  // of this thread's pieces in what is copied, or less than zero
-#pragma unroll
-    for (int k = 0; k < kEach; ++k) {
-        const int at = run.padded.place(run.first + thread + k * kThreadsThatSplit);
-        place[k] = at < 0 ? -1 : at - run.base;
-    }
-    for (int step = 0; step < steps; ++step) {
-        const int raw_slot = step % kRawSlots;
-        const int slot = step % kSlots;
-        const int left = maps - step * kDepth;
-        const float* from = slots.raw(raw_slot);
-        Eight* to = slots.pixels(slot) + thread;
-        mbarrier_wait(&barriers.raw_full[raw_slot], step / kRawSlots % 2);
-        mbarrier_wait(&barriers.empty[slot], step / kSlots % 2 ^ 1);
-#pragma unroll
-        for (int k = 0; k < kEach; ++k) {
-            if (thread + k * kThreadsThatSplit >= run.pieces) break;
-#pragma unroll 1  // both at a time would take more registers than there are
-            for (int eight = 0; eight < kEights; ++eight) {
-                float value[8];
-#pragma unroll
-                for (int m = 0; m < 8; ++m) {
-                    const int map = eight * 8 + m;
-                    value[m] = place[k] >= 0 && map < left
-                                   ? from[map * run.pitch + place[k]]
-                                   : 0.0f;
-                }
-                Eight eights[kParts];
-                make_eights<kParts>(eights, value);
-#pragma unroll
-                for (int p = 0; p < kParts; ++p) {
-                    to[(p * kEights + eight) * run.pieces + k * kThreadsThatSplit] =
-                        eights[p];
-                }
-            }
-        }
-        fence_proxy_async();
-        __syncwarp();
-        if (thread % kWarp == 0) {
-            mbarrier_arrive(&barriers.raw_empty[raw_slot]);
-            mbarrier_arrive(&barriers.full[slot]);
-        }
-    }
-}
+constexpr int kChain = 2;  // steps that are summed in tensor cores
 
 // Keeps the compiler from using sums before the wait that this follows.
 template <int kSums> __device__ __forceinline__ void arrived(float (&sums)[kSums])
@@ -121,23 +40,27 @@ struct Pairs {
             pair[q] = make_float2(here[0], here[4 * kTaps]);
         }
     }
-    template <int kParts>
+    // Makes the halves of pairs from kFirst to kLast, before the next product starts.
+    template <int kFirst, int kLast, int kParts>
     __device__ __forceinline__ void split(unsigned (&parts)[kParts][4]) const
     {
 #pragma unroll
-        for (int q = 0; q < 4; ++q) {
+        for (int q = kFirst; q < kLast; ++q) {
             unsigned both[kParts];
             split_pair<kParts>(both, pair[q].x, pair[q].y);
 #pragma unroll
-            for (int p = 0; p < kParts; ++p) parts[p][q] = both[p];
+            for (int p = 0; p < kParts; ++p) {
+                parts[p][q] = both[p];
+                asm volatile("" : "+r"(parts[p][q]));
+            }
         }
     }
 };
 
-// What a multiplying warpgroup does: the sums of its pixels and 64 output maps.
+// What a multiplying warpgroup does: the sums of its pieces and 64 output maps.
 template <int kParts, int kWide, int kSlots>
 __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
-                                         const Slots<kParts, kWide, kSlots>& slots,
+                                         const Ring<kParts, kWide, kSlots>& ring,
                                          Barriers<kSlots>& barriers, int pitch,
                                          int steps, int group, int thread)
 {
@@ -153,8 +76,18 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
         if (held >= 0 && lane == 0) mbarrier_arrive(&barriers.empty[held]);
         held = -1;
     };
+    // The halves of three taps, because products of two may be in flight.
+    unsigned weights[3][kParts][4];
     for (int step = 0; step < steps; ++step) {
         const int slot = step % kSlots;
+        mbarrier_wait(&barriers.full[slot], step / kSlots % 2);
+        const float* mine = ring.weights(slot)->at + row;
+        const Descriptor run =
+            describe_pieces(ring.run(slot) + group * kWide,
+                            ring.pieces * sizeof(Eight), 8 * sizeof(Eight));
+        Pairs pairs;
+        pairs.load(mine);
+        pairs.split<0, 4>(weights[0]);
         // Tensor cores truncate their sums; few of them are added up there. The
         // warpgroups do so at different times.
         const bool anew = step == 0 || (step + group) % kChain == 0;
@@ -165,34 +98,27 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
 #pragma unroll
             for (int j = 0; j < kSums; ++j) total[j] += part[j];
         }
-        mbarrier_wait(&barriers.full[slot], step / kSlots % 2);
-        const float* mine = slots.weights(slot)->at + row;
-        const Descriptor pixels =
-            describe_pieces(slots.pixels(slot) + group * kWide,
-                            slots.pieces * sizeof(Eight), 8 * sizeof(Eight));
-        // The halves of three taps, because products of two may be in flight.
-        unsigned weights[3][kParts][4];
-        Pairs pairs;
-        pairs.load(mine);
-        pairs.split<kParts>(weights[0]);
 #pragma unroll
         for (int tap = 0; tap < kTaps; ++tap) {
             const auto& here = weights[tap % 3];
-            const Descriptor b = pixels + (tap / 3 * pitch + tap % 3);
+            auto& next = weights[(tap + 1) % 3];
+            const Descriptor b = run + (tap / 3 * pitch + tap % 3);
             if (tap + 1 < kTaps) pairs.load(mine + tap + 1);
             wgmma_fence();
+            // A warp that starts a product waits until the tensor cores take it. Halves
+            // are made between, lest both warpgroups make them at the same time.
             wgmma_f16(part, here[0], b, !anew || tap > 0);
             if constexpr (kParts == 2) {
+                if (tap + 1 < kTaps) pairs.split<0, 2>(next);
                 wgmma_f16(crossed, here[1], b, step > 0 || tap > 0);
-                wgmma_f16(crossed, here[0], b + kEights * slots.pieces, true);
+                if (tap + 1 < kTaps) pairs.split<2, 4>(next);
+                wgmma_f16(crossed, here[0], b + kEights * ring.pieces, true);
+            } else {
+                if (tap + 1 < kTaps) pairs.split<0, 4>(next);
             }
             wgmma_commit();
-            if (tap == 0) {
-                wgmma_wait<1>();  // the products of the step before are made
-                release();
-            }
-            if (tap + 1 < kTaps) pairs.split<kParts>(weights[(tap + 1) % 3]);
-            if (tap > 0 && tap + 1 < kTaps) wgmma_wait<1>();
+            wgmma_wait<1>();  // the products of the tap before are made
+            if (tap == 0) release();
         }
         held = slot;
     }
@@ -209,76 +135,69 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
 template <int kParts, int kWide, int kSlots, int kRanks>
 __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     convlayer_runs(const __grid_constant__ TensorMap weights,
-                   const float* __restrict__ input, float* __restrict__ sums, int n,
-                   int c_in, int c_out, int images, int runs)
+                   const Eight* __restrict__ planes, float* __restrict__ output, int n,
+                   int c_in, int c_out, int runs, int length)
 {
     static_assert(kRanks == 1 || kRanks == 2, "a block sends half of its sums");
     constexpr int kColumns = kGroups * kWide / kRanks;  // of this block's last sums
+    static_assert(sizeof(Sums<kColumns>) <= kSlots * sizeof(Weights),
+                  "the ring has room");
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     __shared__ Barriers<kSlots> barriers;
-    start_next_launch();
     const int lane = threadIdx.x % kWarp;
     const int warp = __shfl_sync(~0u, threadIdx.x / kWarp, 0);
     const int all = (c_in + kDepth - 1) / kDepth;
     const int first_step = all * blockIdx.x / gridDim.x;
     const int steps = all * (blockIdx.x + 1) / gridDim.x - first_step;
     const size_t image = blockIdx.y / runs;
-    const size_t map = static_cast<size_t>(n) * n;
-    const Run<kWide> run(n, blockIdx.y % runs * (kGroups * kWide));
-    const Slots<kParts, kWide, kSlots> slots{shared_bytes, run.pieces, run.pitch};
+    const int first = blockIdx.y % runs * (kGroups * kWide);  // piece of the run
+    const Plane plane{n};
+    const Ring<kParts, kWide, kSlots> ring(shared_bytes, plane);
     if (threadIdx.x == 0) {
         for (int s = 0; s < kSlots; ++s) {
-            mbarrier_init(&barriers.full[s], 1 + kSplitters);
+            mbarrier_init(&barriers.full[s], 1);
             mbarrier_init(&barriers.empty[s], kConsumerWarps);
-        }
-        for (int s = 0; s < kRawSlots; ++s) {
-            mbarrier_init(&barriers.raw_full[s], 1);
-            mbarrier_init(&barriers.raw_empty[s], kSplitters);
         }
         fence_mbarrier_init();
     }
     __syncthreads();
+    if (kRanks > 1) cluster_arrive();  // the other block may send when both have begun
     if (warp >= kConsumerWarps) {
-        release_registers<56>();
-        const int maps = min(c_in - first_step * kDepth, steps * kDepth);
-        if (warp > kConsumerWarps) {
-            split(slots, barriers, run, maps, steps, threadIdx.x - kConsumers - kWarp);
-        } else if (lane == 0) {
-            copy(slots, barriers, run, weights, first_step,
-                 input + (image * c_in + first_step * kDepth) * map, maps, steps);
+        release_registers<40>();
+        if (warp == kConsumerWarps && lane == 0) {
+            const size_t before = (image * all + first_step) * (kParts * kEights);
+            fill(ring, barriers, weights, first_step, planes + before * length + first,
+                 length, steps);
         }
         __syncwarp();
         if (kRanks > 1) {
-            cluster_sync();
+            cluster_wait();
             cluster_sync();
         }
         return;
     }
-    claim_registers<224>();
+    claim_registers<232>();
     const int group = warp / (kGroupThreads / kWarp);
     const int thread = threadIdx.x % kGroupThreads;
     const int rank = kRanks > 1 ? cluster_rank() : 0;
     float total[kWide / 2];
-    multiply(total, slots, barriers, run.padded.pitch(), steps, group, thread);
+    multiply(total, ring, barriers, plane.pitch(), steps, group, thread);
     // Sums replace the ring.
-    Sums<kColumns>& mine = *reinterpret_cast<Sums<kColumns>*>(shared_bytes);
+    Sums<kColumns>& sums = *reinterpret_cast<Sums<kColumns>*>(shared_bytes);
     if constexpr (kRanks > 1) {
         // What the other block sends, as its threads have it.
-        using Given = float4[kWide / 8][kGroupThreads];
-        static_assert(sizeof(Sums<kColumns>) % 16 == 0, "quads are aligned");
-        static_assert(sizeof(Sums<kColumns>) + sizeof(Given) <=
-                          kSlots * sizeof(Weights), "the ring has room");
-        Given& given = *reinterpret_cast<Given*>(&mine + 1);
-        cluster_sync();  // all products have read the rings
+        float4(*given)[kGroupThreads] =
+            reinterpret_cast<float4(*)[kGroupThreads]>(ring.end());
+        cluster_wait();
         if (group != rank) {
-            float4(*there)[kGroupThreads] = at_rank(&given[0], 1 - rank);
+            float4(*there)[kGroupThreads] = at_rank(given, 1 - rank);
 #pragma unroll
             for (int j = 0; j < kWide / 2; j += 4) {
                 there[j / 4][thread] =
                     make_float4(total[j], total[j + 1], total[j + 2], total[j + 3]);
             }
         }
-        cluster_sync();  // all have sent
+        cluster_sync();  // all have sent, and all products have read the ring
         if (group == rank) {
 #pragma unroll
             for (int j = 0; j < kWide / 2; j += 4) {
@@ -288,17 +207,15 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                 total[j + 2] += theirs.z;
                 total[j + 3] += theirs.w;
             }
-            keep(mine, total, 0, thread);
+            keep(sums, total, 0, thread);
         }
     } else {
-        static_assert(sizeof(Sums<kColumns>) <= kSlots * sizeof(Weights),
-                      "the ring has room");
         sync_consumers();  // all products have read the ring
-        keep(mine, total, group * kWide, thread);
+        keep(sums, total, group * kWide, thread);
     }
     sync_consumers();  // all sums are in shared memory
-    const size_t part = blockIdx.x / kRanks;
-    const size_t maps = (part * images + image) * c_out + blockIdx.z * kOuts;
-    store(mine, sums + maps * map, run.padded, c_out - blockIdx.z * kOuts,
-          run.first + rank * kWide, warp, lane);
+    wait_for_launch_before();  // it may clear the output
+    const size_t maps = image * c_out + blockIdx.z * kOuts;
+    store(sums, output + maps * n * n, plane, c_out - blockIdx.z * kOuts,
+          first + rank * kWide, gridDim.x > kRanks, warp, lane);
 }

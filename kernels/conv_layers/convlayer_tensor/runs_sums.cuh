@@ -2,10 +2,10 @@
 // because rows of a run begin anywhere.
 #pragma once
 
-#include "runs_slots.cuh"
+#include "runs_ring.cuh"
 
-// Sums of kColumns pixels of a block, by output map. Those of four output maps x eight
-// pixels fill all banks.
+// Sums of kColumns pieces of a block, by output map. Those of four output maps x eight
+// pieces fill all banks.
 template <int kColumns> struct Sums {
     static constexpr int kPitch = (kColumns + 23) / 32 * 32 + 8;
     float at[kOuts][kPitch];
@@ -31,52 +31,31 @@ __device__ __forceinline__ void keep(Sums<kColumns>& sums, const float (&total)[
     }
 }
 
-// Stores sums of the run's pixels from `first` on: a warp has every kConsumerWarps-th
-// of `outs` maps.
+// Stores the sums of pieces from `first` on, or adds them: a warp has every
+// kConsumerWarps-th of `outs` maps.
 template <int kColumns>
 __device__ __forceinline__ void store(const Sums<kColumns>& sums,
-                                      float* __restrict__ output, const Padded& padded,
-                                      int outs, int first, int warp, int lane)
+                                      float* __restrict__ output, const Plane& plane,
+                                      int outs, int first, bool add, int warp, int lane)
 {
     constexpr int kEach = (kColumns + kWarp - 1) / kWarp;
-    const int map = padded.n * padded.n;
-    int place[kEach];  // in the map, or -1 for a zero between rows
+    int place[kEach];  // in the map, or -1 for none
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const int column = k * kWarp + lane;
-        // The piece of the middle tap.
-        const int piece = first + column + padded.pitch() + 1;
-        place[k] = column < kColumns ? padded.place(piece) : -1;
+        place[k] = column < kColumns ? plane.place_of_first_tap(first + column) : -1;
     }
     for (int out = warp; out < min(outs, kOuts); out += kConsumerWarps) {
-        float* to = output + static_cast<size_t>(out) * map;
+        float* to = output + static_cast<size_t>(out) * plane.n * plane.n;
 #pragma unroll
         for (int k = 0; k < kEach; ++k) {
-            if (place[k] >= 0) to[place[k]] = sums.at[out][k * kWarp + lane];
+            if (place[k] < 0) continue;
+            const float sum = sums.at[out][k * kWarp + lane];
+            if (add) {
+                atomicAdd(to + place[k], sum);
+            } else {
+                to[place[k]] = sum;
+            }
         }
     }
-}
-
-// The last pass: output[i] = parts[0][i] + parts[1][i] + ..., four elements a thread.
-// For more than one block of an SM, ptxas would keep two or three loads under way.
-template <int kBlock, int kNumber>
-__global__ void __launch_bounds__(kBlock, 1)
-    convlayer_add_runs(const float4* __restrict__ parts, float4* __restrict__ output,
-                       size_t count)
-{
-    const size_t at = static_cast<size_t>(blockIdx.x) * kBlock + threadIdx.x;
-    if (at >= count) return;
-    wait_for_launch_before();
-    float4 here[kNumber];  // all loads are under way before the first sum
-#pragma unroll
-    for (int part = 0; part < kNumber; ++part) here[part] = parts[part * count + at];
-    float4 sum = {};
-#pragma unroll
-    for (int part = 0; part < kNumber; ++part) {
-        sum.x += here[part].x;
-        sum.y += here[part].y;
-        sum.z += here[part].z;
-        sum.w += here[part].w;
-    }
-    output[at] = sum;
 }
