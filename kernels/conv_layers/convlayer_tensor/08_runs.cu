@@ -85,9 +85,10 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
         const Descriptor run =
             describe_pieces(ring.run(slot) + group * kWide,
                             ring.pieces * sizeof(Eight), 8 * sizeof(Eight));
-        Pairs pairs;
-        pairs.load(mine);
-        pairs.split<0, 4>(weights[0]);
+        Pairs pairs[2];
+        pairs[0].load(mine);
+        pairs[1].load(mine + 1);
+        pairs[0].split<0, 4>(weights[0]);
         // Tensor cores truncate their sums; few of them are added up there. The
         // warpgroups do so at different times.
         const bool anew = step == 0 || (step + group) % kChain == 0;
@@ -102,19 +103,19 @@ __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
         for (int tap = 0; tap < kTaps; ++tap) {
             const auto& here = weights[tap % 3];
             auto& next = weights[(tap + 1) % 3];
+            const Pairs& ahead = pairs[(tap + 1) % 2];
             const Descriptor b = run + (tap / 3 * pitch + tap % 3);
-            if (tap + 1 < kTaps) pairs.load(mine + tap + 1);
             wgmma_fence();
             // A warp that starts a product waits until the tensor cores take it. Halves
-            // are made between, lest both warpgroups make them at the same time.
+            // are made between, lest both warpgroups make them at the same time, of
+            // weights that were loaded a tap ago.
             wgmma_f16(part, here[0], b, !anew || tap > 0);
+            if (tap + 1 < kTaps) ahead.split<0, kParts == 2 ? 2 : 4>(next);
+            if (tap + 2 < kTaps) pairs[tap % 2].load(mine + tap + 2);
             if constexpr (kParts == 2) {
-                if (tap + 1 < kTaps) pairs.split<0, 2>(next);
                 wgmma_f16(crossed, here[1], b, step > 0 || tap > 0);
-                if (tap + 1 < kTaps) pairs.split<2, 4>(next);
+                if (tap + 1 < kTaps) ahead.split<2, 4>(next);
                 wgmma_f16(crossed, here[0], b + kEights * ring.pieces, true);
-            } else {
-                if (tap + 1 < kTaps) pairs.split<0, 4>(next);
             }
             wgmma_commit();
             wgmma_wait<1>();  // the products of the tap before are made
