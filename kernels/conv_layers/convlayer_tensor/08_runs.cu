@@ -215,7 +215,6 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         keep(sums, total, group * kWide, thread);
     }
     sync_consumers();  // all sums are in shared memory
-    wait_for_launch_before();  // it may clear the output
     const size_t maps = image * c_out + blockIdx.z * kOuts;
     store(sums, output + maps * n * n, plane, c_out - blockIdx.z * kOuts,
           first + rank * kWide, gridDim.x > kRanks, warp, lane);

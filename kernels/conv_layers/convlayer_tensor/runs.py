@@ -13,8 +13,8 @@ from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, O
 
 #: Threads of the first launch and of the second, kClearedEach, kGroups, and kWide for the cuts to choose from.
 FIRST_THREADS, THREADS, CLEARED_EACH, GROUPS, WIDE = 128, 384, 8, 2, (112, 104, 96, 32)
-#: The most shared memory of a block.
-MOST_SHARED = 227 * 1024
+#: The most shared memory of a block, and blocks that an H200 runs at a time, alone or two in a cluster.
+MOST_SHARED, RESIDENT = 227 * 1024, 132
 #: What a step costs for each byte copied, if that takes longer than its products; what it costs to start and end a
 #: block, to add up the sums of a cluster, and to clear the output and add to it. In pixels of a warpgroup times steps,
 #: 15 ns each: that of bytes at the rate at which L2 was read, the others from times of first drafts.
@@ -86,7 +86,7 @@ def _cuts(size: Size) -> Iterator[Cut]:
             if not slots:
                 continue
             step = max(wide, BYTE * _slot(size, wide, 2))
-            waves = ceil_div(blocks * ranks * parts, common.BLOCKS[ranks])
+            waves = ceil_div(blocks * ranks * parts, RESIDENT)
             meeting = (MEETING if ranks > 1 else 0) + (ADDING if parts > 1 else 0)
             cost = waves * (ceil_div(steps, ranks * parts) * step + START) + meeting
             yield Cut(wide, ranks, parts, slots, cost)
