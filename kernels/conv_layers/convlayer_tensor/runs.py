@@ -25,8 +25,8 @@ BYTE, START, MEETING, ADDING = 1.6e-3, 100, 60, 120
 class Cut:
     """The rung's cut of a layer.
 
-    Runs of twice ``wide`` pixels. The input maps are split over the ``ranks`` of a cluster, and over ``parts`` clusters,
-    which add to the output. ``slots`` is the kernel's kSlots.
+    Runs of twice ``wide`` pixels. The input maps are split over the ``ranks`` of a cluster, and over ``parts``
+    clusters, which add to the output. ``slots`` is the kernel's kSlots.
     """
 
     wide: int
