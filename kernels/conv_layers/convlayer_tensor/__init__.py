@@ -13,7 +13,7 @@ from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
-from kernels.conv_layers.convlayer_tensor import fused, in_block, launches
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, runs
 
 of_batches = load_ladder("convlayer_batch")
 ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
@@ -108,6 +108,16 @@ ladder = Ladder(
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=fused.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "runs",
+            "weights stay floats until a warp multiplies, a tile is a run of any length",
+            runs.launches(2),
+            requires=runs.fits,
+            alignment={"weights": 16},
+            workspace=runs.workspace(2),
             capability="9.0",
             arch="sm_90a",
         ),

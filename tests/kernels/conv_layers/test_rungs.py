@@ -158,6 +158,28 @@ CORNERS = [
         {"n": 4, "c_in": 160, "c_out": 2, "k": 3, "batch": 1},
         only="convlayer_fused",
     ),
+    Corner(
+        "convlayer_tensor",
+        "clusters that add to the output, of runs of two images",
+        {"n": 7, "c_in": 68, "c_out": 2, "k": 3, "batch": 2},
+        {
+            "kernels.conv_layers.convlayer_tensor.runs.MEETING": -1000,
+            "kernels.conv_layers.convlayer_tensor.runs.ADDING": -1000,
+        },
+        only="convlayer_runs",
+    ),
+    Corner(
+        "convlayer_tensor",
+        "a long run, of more steps than slots",
+        {"n": 6, "c_in": 68, "c_out": 2, "k": 3, "batch": 1},
+        {
+            "kernels.conv_layers.convlayer_tensor.runs.MEETING": 1000,
+            "kernels.conv_layers.convlayer_tensor.runs.ADDING": 1000,
+            "kernels.conv_layers.convlayer_tensor.runs.WIDE": (104,),
+            "kernels.conv_layers.convlayer_tensor.runs.MOST_SHARED": 130 * 1024,
+        },
+        only="convlayer_runs",
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -193,6 +215,9 @@ PLANTED = [
     ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
     ("convlayer_tensor", "in_block", "8 + lane % 4) * kTaps", "8 + lane % 8) * kTaps", WrongResult),
     ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
+    ("convlayer_tensor", "runs", "wait_for_launch_before();  // it makes", "// it makes", Race),
+    ("convlayer_tensor", "runs", "group != rank", "group == rank", WrongResult),
+    ("convlayer_tensor", "runs", "place(piece + pitch() + 1)", "place(piece + pitch())", WrongResult),
     ("convlayer_tf32", "fours", "(four * 4 + lane % 4) * kTaps", "(lane % 4) * kTaps", WrongResult),
     ("convlayer_tf32", "fours", "out < c_out ? c_in * kTaps", "true ? c_in * kTaps", EmulatorError),
     ("convlayer_tf32", "fours", "inside ? to_tf32(from", "true ? to_tf32(from", EmulatorError),
@@ -223,5 +248,10 @@ HIDDEN = [
     thorough(("convlayer_tensor", "early_release", "mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);",
               "", EmulatorError)),
     thorough(("convlayer_tensor", "early_release", "                    wgmma_wait<1>();\n", "", EmulatorError)),
+    ("convlayer_tensor", "runs", "atomicAdd(to + place[k], sum)", "to[place[k]] = sum", EmulatorError),
+    ("convlayer_tensor", "runs", "wgmma_wait<1>();  // the products of the tap", "// the products of the tap",
+     EmulatorError),
+    thorough(("convlayer_tensor", "runs", "here[0], b, !anew || tap > 0", "here[0], b, true", WrongResult)),
+    thorough(("convlayer_tensor", "runs", "if (step >= kSlots) copy_weights(step);", "", EmulatorError)),
     thorough(("convlayer_tensor", "fused", "if (!work.resident()) mbarrier", "if (false) mbarrier", EmulatorError)),
 ]  # fmt: skip
