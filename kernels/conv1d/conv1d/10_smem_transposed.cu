@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
                            const float* __restrict__ bias, float* __restrict__ output,
                            int channels)
 {
-    constexpr int kTile = tile_of(kLength), kWindow = kTile + kTaps / 2 * 2;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     // Filter loads per lane and chunk.
     constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);
@@ -39,15 +40,48 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
             weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         Pack<kFilterWidth> loaded[kLoads] = {};
         load_filters(loaded, filters, floats, lane, [](auto* from) { return *from; });
+        const int channel = base + lane * kChannels;
         float window[kChannels][kWindow] = {};
-        load_window<kLength, kRowWidth>(window, input, base + lane * kChannels,
-                                        channels, first);
+        if constexpr (kRowWidth == 4) {
+            if (channel < channels) {
+                const float* rows = input + static_cast<size_t>(channel) * kLength;
+#pragma unroll
+                for (int i = 0; i < kChannels * kLength / 4; ++i) {
+                    const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) {
+                        window[(4 * i + e) / kLength]
+                              [kPadding + (4 * i + e) % kLength] = four.at[e];
+                    }
+                }
+            }
+        } else {
+#pragma unroll
+            for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                for (int j = 0; j < kWindow; ++j) {
+                    const int at = first + j - kPadding;
+                    if (channel + c < channels && at >= 0 && at < kLength) {
+                        window[c][j] =
+                            input[static_cast<size_t>(channel + c) * kLength + at];
+                    }
+                }
+            }
+        }
 
         __syncwarp();  // all lanes have read the previous round's filters
         store_filters<kChunk * kTaps>(transposed[warp], loaded, lane);
         __syncwarp();  // the warp's filters are stored before any lane reads them
         float filter[kChannels * kTaps];
-        read_filters<kChannels, kTaps>(filter, transposed[warp], lane);
+#pragma unroll
+        for (int q = 0; q < kTaps; ++q) {
+            const Pack<4> four =
+                reinterpret_cast<const Pack<4>*>(transposed[warp])[lane * kTaps + q];
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                filter[4 * q + e] = four.at[e];
+            }
+        }
         multiply<kTile, kTaps>(sum, window, filter);
     }
 

@@ -17,7 +17,8 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
                  const float* __restrict__ bias, float* __restrict__ output,
                  int channels)
 {
-    constexpr int kTile = tile_of(kLength), kWindow = kTile + kTaps / 2 * 2;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kChunk = kWarp * kChannels;  // channels per warp at a time
     constexpr int kPacks = kChunk * kTaps / kFilterWidth;
     // Loads per lane for one filter's chunk.
@@ -54,8 +55,33 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
                 load_filters(loaded[g][r], filters, floats, lane,
                              [](auto* from) { return load_once(from); });
             }
-            load_window<kLength, kRowWidth>(window[g], input, chunk + lane * kChannels,
-                                            channels, first);
+            const int channel = chunk + lane * kChannels;
+            if constexpr (kRowWidth == 4) {
+                if (channel < channels) {
+                    const float* rows = input + static_cast<size_t>(channel) * kLength;
+#pragma unroll
+                    for (int i = 0; i < kChannels * kLength / 4; ++i) {
+                        const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) {
+                            window[g][(4 * i + e) / kLength]
+                                  [kPadding + (4 * i + e) % kLength] = four.at[e];
+                        }
+                    }
+                }
+            } else {
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                    for (int j = 0; j < kWindow; ++j) {
+                        const int at = first + j - kPadding;
+                        if (channel + c < channels && at >= 0 && at < kLength) {
+                            window[g][c][j] =
+                                input[static_cast<size_t>(channel + c) * kLength + at];
+                        }
+                    }
+                }
+            }
         }
 
 #pragma unroll
@@ -69,7 +95,16 @@ __global__ void __launch_bounds__(kTeams * kWarps * kWarp, 1)
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
                 float filter[kTaps * kChannels];
-                read_filters<kChannels, kTaps>(filter, filters_of_warp[r], lane);
+#pragma unroll
+                for (int q = 0; q < kTaps; ++q) {
+                    const Pack<kChannels> some =
+                        reinterpret_cast<const Pack<kChannels>*>(
+                            filters_of_warp[r])[lane * kTaps + q];
+#pragma unroll
+                    for (int e = 0; e < kChannels; ++e) {
+                        filter[q * kChannels + e] = some.at[e];
+                    }
+                }
                 multiply<kTile, kTaps>(sum + r * kTile, window[g], filter);
             }
         }

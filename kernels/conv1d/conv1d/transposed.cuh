@@ -21,42 +21,6 @@ __device__ __forceinline__ void load_filters(Pack<kFilterWidth> (&loaded)[kLoads
     }
 }
 
-// Loads the rows of channels from `channel` on, or the tile from position `first` with
-// its halo. kRowWidth: floats per load, 4 for whole rows. `window` is zero before.
-template <int kLength, int kRowWidth, int kChannels, int kWindow>
-__device__ __forceinline__ void load_window(float (&window)[kChannels][kWindow],
-                                            const float* input, int channel,
-                                            int channels, int first)
-{
-    constexpr int kPadding = (kWindow - tile_of(kLength)) / 2;
-    if constexpr (kRowWidth == 4) {
-        if (channel < channels) {
-            const float* rows = input + static_cast<size_t>(channel) * kLength;
-#pragma unroll
-            for (int i = 0; i < kChannels * kLength / 4; ++i) {
-                const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
-#pragma unroll
-                for (int e = 0; e < 4; ++e) {
-                    window[(4 * i + e) / kLength][kPadding + (4 * i + e) % kLength] =
-                        four.at[e];
-                }
-            }
-        }
-    } else {
-#pragma unroll
-        for (int c = 0; c < kChannels; ++c) {
-#pragma unroll
-            for (int j = 0; j < kWindow; ++j) {
-                const int at = first + j - kPadding;
-                if (channel + c < channels && at >= 0 && at < kLength) {
-                    window[c][j] =
-                        input[static_cast<size_t>(channel + c) * kLength + at];
-                }
-            }
-        }
-    }
-}
-
 // Stores a lane's packs of a chunk of kFloats floats to shared memory.
 template <int kFloats, int kFilterWidth, int kLoads>
 __device__ __forceinline__ void store_filters(
@@ -67,22 +31,6 @@ __device__ __forceinline__ void store_filters(
     for (int i = 0; i < kLoads; ++i) {
         if (kPacks % kWarp == 0 || i * kWarp + lane < kPacks) {
             reinterpret_cast<Pack<kFilterWidth>*>(to)[i * kWarp + lane] = loaded[i];
-        }
-    }
-}
-
-// Reads the taps of a lane's channels from shared memory.
-template <int kChannels, int kTaps>
-__device__ __forceinline__ void read_filters(float (&filter)[kChannels * kTaps],
-                                             const float* from, int lane)
-{
-#pragma unroll
-    for (int q = 0; q < kTaps; ++q) {
-        const Pack<kChannels> some =
-            reinterpret_cast<const Pack<kChannels>*>(from)[lane * kTaps + q];
-#pragma unroll
-        for (int e = 0; e < kChannels; ++e) {
-            filter[q * kChannels + e] = some.at[e];
         }
     }
 }
