@@ -106,6 +106,17 @@ ladder = Ladder(
             arch="sm_90a",
             work=_corrected,
         ),
+        Rung(
+            "interleaved",
+            "blocks of a row read neighbouring bytes; all samples at once",
+            launches.interleaved,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.interleaved_sums,
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
+        ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),
 )

@@ -15,6 +15,8 @@ __all__ = [
     "bf16_corrections",
     "clusters",
     "extents_fit",
+    "interleaved",
+    "interleaved_sums",
     "mma",
     "mma_plan",
     "slabs",
@@ -153,3 +155,43 @@ def clusters(size: Size) -> tuple[Launch, ...]:
     _, _, output, *extents = args(size)
     taken = (*maps(size, BOX_ROWS), output, *extents, np.int32(size["batch"]))
     return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)
+
+
+#: ``interleaved``: kTileRows, kThreads and kConsumers of the kernel, and its shared memory in bytes, by kSamples.
+INTERLEAVED_ROWS, INTERLEAVED_THREADS, INTERLEAVED_CONSUMERS = 256, 640, 512
+INTERLEAVED_BYTES = {32: FLOAT * 5 * DEPTH * (INTERLEAVED_ROWS + 2 * 32), 64: FLOAT * 4 * DEPTH * (INTERLEAVED_ROWS + 2 * 64)}
+#: Threads of the second pass that share four sums.
+INTERLEAVED_PARTS = 4
+
+
+def interleaved_plan(size: Size) -> tuple[int, int, int, int]:
+    """Samples of a tile, tiles of outputs, tiles of samples, and as many pieces as make the tiles a block per SM."""
+    samples = 32 if size["batch"] <= 32 else 64
+    rows, down = ceil_div(size["outputs"], INTERLEAVED_ROWS), ceil_div(size["batch"], samples)
+    slabs = ceil_div(size["inputs"], DEPTH)
+    each = ceil_div(slabs, max(1, min(tuning.SMS // max(1, rows * down), slabs)))
+    return samples, rows, down, ceil_div(slabs, max(1, each))
+
+
+def interleaved_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The sums of all pieces, whole tiles of them."""
+    samples, rows, down, pieces = interleaved_plan(size)
+    return {"sums": ((pieces * rows * down * INTERLEAVED_ROWS * samples,), "float32")}
+
+
+def interleaved(size: Size) -> tuple[Launch, ...]:
+    """A block for a tile and a piece, which has every so many slabs; the second pass is launched early."""
+    samples, rows, down, pieces = interleaved_plan(size)
+    boxes = (("weights", "outputs", INTERLEAVED_ROWS), ("input", "batch", samples))
+    taken = tuple(
+        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=128)
+        for name, lines, box in boxes
+    )
+    grid, shared = (rows, pieces, down), INTERLEAVED_BYTES[samples]
+    first = Launch(
+        f"classifier_interleaved<{samples}>", grid, (INTERLEAVED_THREADS,), (*taken, "sums", np.int32(size["inputs"])), shared
+    )
+    extents = (np.int32(size["outputs"]), np.int32(size["batch"]), np.int32(rows), np.int32(pieces))
+    blocks = rows * down * INTERLEAVED_ROWS * samples // 4 // 32
+    name = f"add_interleaved<{samples}, {INTERLEAVED_PARTS}>"
+    return first, Launch(name, (blocks,), (32 * INTERLEAVED_PARTS,), ("sums", "output", *extents), pdl=True)
