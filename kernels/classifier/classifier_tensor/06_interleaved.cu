@@ -6,7 +6,8 @@
 // Requires: sm_90a; a block of kThreads threads; a grid of tiles of outputs, of pieces
 // of the inputs and of groups of kSamples; tensor maps with boxes of kTileRows or
 // kSamples lines of kDepth floats, swizzled by 128 bytes; dynamic shared memory for
-// kStages stages. From 2^128 - 2^119 on, numbers are infinite in bfloat16, and give NaN.
+// kStages stages; `sums` for whole tiles. From 2^128 - 2^119 on, numbers are infinite
+// in bfloat16, and give NaN.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/warp.cuh"
 #include "corrections.cuh"
@@ -32,7 +33,8 @@ template <int kSamples> struct alignas(1024) Stage {
 
 // Splits eight inputs of a sample.
 template <int kSamples>
-__device__ __forceinline__ void split_inputs(Slab<kSamples>& slab, int sample, int eight)
+__device__ __forceinline__ void split_inputs(
+    Slab<kSamples>& slab, int sample, int eight)
 {
     float values[8], lows[8];
     float4* quads = reinterpret_cast<float4*>(slab.whole) + sample * 8;
@@ -63,9 +65,9 @@ __device__ __forceinline__ void split_inputs(Slab<kSamples>& slab, int sample, i
 // the corrections, then the high parts on top of them. Products of 8 and of 16 inputs
 // may not be in flight together on the same registers.
 template <int kSamples>
-__device__ __forceinline__ void multiply(float (&part)[kSamples / 2],
-                                         const float* weights, int row, int quad,
-                                         const Slab<kSamples>& slab)
+__device__ __forceinline__ void multiply(
+    float (&part)[kSamples / 2], const float* weights, int row, int quad,
+    const Slab<kSamples>& slab)
 {
     unsigned rounded[kDepth / 8][4], high[kDepth / 16][4], low[kDepth / 16][4];
 #pragma unroll
@@ -183,7 +185,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_wait(&full[i % kRing], i / kRing % 2);
             const Stage<kSamples>& stage = stages[i % kRing];
             float part[kSamples / 2];
-            multiply(part, stage.weights, warp * 16 + lane % 16, lane / 16, stage.input);
+            multiply(part, stage.weights, warp * 16 + lane % 16, lane / 16,
+                     stage.input);
             __syncwarp();
             if (lane == 0) mbarrier_arrive(&empty[i % kRing]);
 #pragma unroll
@@ -215,7 +218,8 @@ __global__ void __launch_bounds__(kParts* kWarp)
     const size_t quads = static_cast<size_t>(gridDim.x) * kWarp;
     const unsigned chunk = at / kConsumers % (kSamples / 8);
     const unsigned tile = at / kConsumers / (kSamples / 8);
-    const int row = tile % row_tiles * kTileRows + at % kConsumers / kWarp * 16 + lane / 4;
+    const int first_row = tile % row_tiles * kTileRows;
+    const int row = first_row + at % kConsumers / kWarp * 16 + lane / 4;
     const int sample = tile / row_tiles * kSamples + chunk * 8 + lane % 4 * 2;
     wait_for_launch_before();
     float4 sum = {};

@@ -157,9 +157,9 @@ def clusters(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)
 
 
-#: ``interleaved``: kTileRows, kThreads and kConsumers of the kernel, and its shared memory in bytes, by kSamples.
-INTERLEAVED_ROWS, INTERLEAVED_THREADS, INTERLEAVED_CONSUMERS = 256, 640, 512
-INTERLEAVED_BYTES = {32: FLOAT * 5 * DEPTH * (INTERLEAVED_ROWS + 2 * 32), 64: FLOAT * 4 * DEPTH * (INTERLEAVED_ROWS + 2 * 64)}
+#: ``interleaved``: kTileRows and kThreads of the kernel, and its shared memory in bytes, by kSamples.
+INTERLEAVED_ROWS, INTERLEAVED_THREADS = 256, 640
+INTERLEAVED_BYTES = {n: FLOAT * stages * DEPTH * (INTERLEAVED_ROWS + 2 * n) for n, stages in ((32, 5), (64, 4))}
 #: Threads of the second pass that share four sums.
 INTERLEAVED_PARTS = 4
 
@@ -188,9 +188,8 @@ def interleaved(size: Size) -> tuple[Launch, ...]:
         for name, lines, box in boxes
     )
     grid, shared = (rows, pieces, down), INTERLEAVED_BYTES[samples]
-    first = Launch(
-        f"classifier_interleaved<{samples}>", grid, (INTERLEAVED_THREADS,), (*taken, "sums", np.int32(size["inputs"])), shared
-    )
+    own = (*taken, "sums", np.int32(size["inputs"]))
+    first = Launch(f"classifier_interleaved<{samples}>", grid, (INTERLEAVED_THREADS,), own, shared)
     extents = (np.int32(size["outputs"]), np.int32(size["batch"]), np.int32(rows), np.int32(pieces))
     blocks = rows * down * INTERLEAVED_ROWS * samples // 4 // 32
     name = f"add_interleaved<{samples}, {INTERLEAVED_PARTS}>"
