@@ -15,14 +15,14 @@ __all__ = [
     "bf16_corrections",
     "clusters",
     "extents_fit",
-    "interleaved",
-    "interleaved_sums",
     "mma",
     "mma_plan",
     "slabs",
     "slabs_plan",
     "sums",
     "tensor_maps_fit",
+    "tickets",
+    "tickets_sums",
     "wgmma",
     "wgmma_plan",
 ]
@@ -157,40 +157,44 @@ def clusters(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)
 
 
-#: ``interleaved``: kTileRows and kThreads of the kernel, and its shared memory in bytes, by kSamples.
-INTERLEAVED_ROWS, INTERLEAVED_THREADS = 256, 640
-INTERLEAVED_BYTES = {n: FLOAT * stages * DEPTH * (INTERLEAVED_ROWS + 2 * n) for n, stages in ((32, 5), (64, 4))}
-#: Threads of the second pass that share four sums.
-INTERLEAVED_PARTS = 4
+#: ``tickets``: the kernel's kThreads, and the stages that fit, by kGroups.
+TICKETS_THREADS, TICKETS_STAGES = 640, {1: 3, 2: 4, 4: 4}
+#: So many pieces the last block of a tile reads at once.
+FEW_PIECES = 8
 
 
-def interleaved_plan(size: Size) -> tuple[int, int, int, int]:
-    """Samples of a tile, tiles of outputs, tiles of samples, and as many pieces as make the tiles a block per SM."""
+def tickets_plan(size: Size) -> tuple[int, int, int, int, int]:
+    """Groups of 64 outputs and samples of a tile, tiles of outputs and of samples, pieces, a block per SM.
+
+    Tiles of 64 samples need 256 outputs, so that the input is a small part of what a block reads. Otherwise a tile has
+    128 outputs, or 64 where that would make too many pieces.
+    """
     samples = 32 if size["batch"] <= 32 else 64
-    rows, down = ceil_div(size["outputs"], INTERLEAVED_ROWS), ceil_div(size["batch"], samples)
-    slabs = ceil_div(size["inputs"], DEPTH)
-    each = ceil_div(slabs, max(1, min(tuning.SMS // max(1, rows * down), slabs)))
-    return samples, rows, down, ceil_div(slabs, max(1, each))
+    down = ceil_div(size["batch"], samples)
+    for groups in (4,) if samples == 64 else (2, 1):
+        rows = ceil_div(size["outputs"], 64 * groups)
+        stages = max(1, ceil_div(size["inputs"], DEPTH * 4 // groups))
+        each = ceil_div(stages, max(1, min(tuning.SMS // max(1, rows * down), stages)))
+        pieces = ceil_div(stages, each)
+        if pieces <= FEW_PIECES:
+            break
+    return groups, samples, rows, down, pieces
 
 
-def interleaved_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+def tickets_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
     """The sums of all pieces, whole tiles of them."""
-    samples, rows, down, pieces = interleaved_plan(size)
-    return {"sums": ((pieces * rows * down * INTERLEAVED_ROWS * samples,), "float32")}
+    groups, samples, rows, down, pieces = tickets_plan(size)
+    return {"sums": ((pieces * rows * down * 64 * groups * samples,), "float32")}
 
 
-def interleaved(size: Size) -> tuple[Launch, ...]:
-    """A block for a tile and a piece, which has every so many slabs; the second pass is launched early."""
-    samples, rows, down, pieces = interleaved_plan(size)
-    boxes = (("weights", "outputs", INTERLEAVED_ROWS), ("input", "batch", samples))
+def tickets(size: Size) -> tuple[Launch, ...]:
+    """One launch: a block for a tile and a piece, which is what it makes of it."""
+    groups, samples, rows, down, pieces = tickets_plan(size)
+    boxes = (("weights", "outputs", 64 * groups), ("input", "batch", samples))
     taken = tuple(
         Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=128)
         for name, lines, box in boxes
     )
-    grid, shared = (rows, pieces, down), INTERLEAVED_BYTES[samples]
-    own = (*taken, "sums", np.int32(size["inputs"]))
-    first = Launch(f"classifier_interleaved<{samples}>", grid, (INTERLEAVED_THREADS,), own, shared)
-    extents = (np.int32(size["outputs"]), np.int32(size["batch"]), np.int32(rows), np.int32(pieces))
-    blocks = rows * down * INTERLEAVED_ROWS * samples // 4 // 32
-    name = f"add_interleaved<{samples}, {INTERLEAVED_PARTS}>"
-    return first, Launch(name, (blocks,), (32 * INTERLEAVED_PARTS,), ("sums", "output", *extents), pdl=True)
+    own = (*taken, "sums", *args(size)[2:], np.int32(size["batch"]))
+    shared = TICKETS_STAGES[groups] * FLOAT * DEPTH * (4 // groups) * (64 * groups + 2 * samples)
+    return (Launch(f"classifier_tickets<{groups}, {samples}>", (rows, pieces, down), (TICKETS_THREADS,), own, shared),)
