@@ -1,9 +1,8 @@
-// Idea: blocks of a tile draw tickets: for the next stage, and at the end, because the
-// last one adds up the pieces, so one launch will do.
-// From the rung before: no clusters. Some SMs get more bytes than others; a block takes
-// the next stage of its row of tiles as soon as it has room for one, so all end at the
-// same time. Tiles have as many outputs as the number of pieces allows, and up to 64
-// samples. The order of additions depends on who took what: results differ by rounding.
+// Idea: blocks draw tickets for their next stage, and the last one of a tile adds up.
+// From the rung before: no clusters. Some SMs get bytes faster than others; blocks take
+// the next stage of their tile as soon as they have room, so that all end at the same
+// time, and one launch will do. Tiles have 64, 128 or 256 outputs and up to 64 samples.
+// The order of additions depends on who took what: results differ by rounding.
 // Requires: sm_90a; a block of kThreads threads; a grid of tiles of 64 kGroups outputs,
 // of pieces and of groups of kSamples, with at most kMostTiles tiles where there are
 // several pieces; tensor maps with boxes of 64 kGroups or kSamples lines of kDepth

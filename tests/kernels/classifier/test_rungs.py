@@ -78,8 +78,8 @@ CORNERS = [
     Corner(
         "classifier_tensor",
         "several tiles of 64 samples, stages that are drawn",
-        {"inputs": 11 * 32, "outputs": 260, "batch": 66},
-        {"kernels.classifier.classifier.tuning.SMS": 8},
+        {"inputs": 10 * 32, "outputs": 100, "batch": 66},
+        {"kernels.classifier.classifier.tuning.SMS": 4},
         only="pieces_done",
     ),
     Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
