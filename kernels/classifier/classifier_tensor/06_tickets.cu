@@ -17,13 +17,14 @@ constexpr int kThreads = kConsumers + 128;
 constexpr int kSplitters = 2;  // warps
 constexpr int kMostTiles = 132;
 
-// Tickets that were drawn. The last block of a tile sets them back to zero.
+// Tickets that were drawn. The last block of a tile makes them zero again: atomicInc
+// wraps the second.
 __device__ unsigned stages_taken[kMostTiles];
 __device__ unsigned pieces_done[kMostTiles][4];
 
 // Four warpgroups have 64 outputs each of as many slabs as that leaves.
 template <int kGroups> constexpr int kSlabs = 4 / kGroups;
-// As many as fit, but four are enough.
+// Three fit into shared memory where a stage has four slabs of samples.
 template <int kGroups> constexpr int kStages = kGroups == 1 ? 3 : 4;
 
 // A slab of samples, as corrections.cuh has it for 32.
@@ -307,12 +308,13 @@ __global__ void __launch_bounds__(kThreads, 1)
         __threadfence();  // the sums are visible before the ticket is drawn
         sync_some(1 + group, 128 * kDeep);
         const bool draws = slab == 0 && threadIdx.x % 128 == 0;
-        if (draws) last[group] = atomicAdd(&pieces_done[tile][group], 1u) == pieces - 1;
+        if (draws) {
+            unsigned* done = &pieces_done[tile][group];
+            last[group] = atomicInc(done, pieces - 1) == pieces - 1;
+        }
         sync_some(1 + group, 128 * kDeep);
         if (!last[group]) return;
         __threadfence();  // no sum is read before the ticket was drawn
-        if (draws) pieces_done[tile][group] = 0;
-        if (draws && group == 0) stages_taken[tile] = 0;
 #pragma unroll
         for (int j = 0; j < kOwn; ++j) own[j] = {};
 #pragma unroll 8 / kOwn
@@ -322,6 +324,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                 add(own[j], __ldcg(mine + piece * apart + j * kQuads));
             }
         }
+        if (draws && group == 0) stages_taken[tile] = 0;  // for the next launch
     }
     // A lane's four sums are of two samples and of two outputs, eight apart.
     const int out = blockIdx.x * 64 * kGroups + row + lane / 4;

@@ -159,7 +159,7 @@ def clusters(size: Size) -> tuple[Launch, ...]:
 
 #: ``tickets``: the kernel's kThreads, and the stages that fit, by kGroups.
 TICKETS_THREADS, TICKETS_STAGES = 640, {1: 3, 2: 4, 4: 4}
-#: So many pieces the last block of a tile reads at once.
+#: The pieces that the last block of a tile reads at once.
 FEW_PIECES = 8
 
 

@@ -132,7 +132,7 @@ PLANTED = [
     ("classifier_tensor", "tickets", "wgmma_wait<0>();\n    wgmma_fence();", "", EmulatorError),
     ("classifier_tensor", "tickets", "sync_some(7, kConsumers);  // all reads", "// all reads", EmulatorError),
     ("classifier_tensor", "tickets", "__threadfence();  // the sums are", "// the sums are", Race),
-    ("classifier_tensor", "tickets", "1u) == pieces - 1", "1u) == 0", Race),
+    ("classifier_tensor", "tickets", "pieces - 1) == pieces - 1", "pieces - 1) == 0", Race),
     ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),
     ("classifier_f16", "slabs", "j < kSlabs; ++j) total", "j < 1; ++j) total", WrongResult),
     ("classifier_f16", "slabs", "mbarrier_wait(&full[at.slot], at.parity);", "", EmulatorError),
