@@ -21,6 +21,8 @@ __all__ = [
     "slabs_plan",
     "sums",
     "tensor_maps_fit",
+    "tickets",
+    "tickets_sums",
     "wgmma",
     "wgmma_plan",
 ]
@@ -153,3 +155,46 @@ def clusters(size: Size) -> tuple[Launch, ...]:
     _, _, output, *extents = args(size)
     taken = (*maps(size, BOX_ROWS), output, *extents, np.int32(size["batch"]))
     return (Launch(f"classifier_clusters<{pieces}>", (pieces * tiles,), (CLUSTER_THREADS,), taken, CLUSTER_BYTES),)
+
+
+#: ``tickets``: the kernel's kThreads, and the stages that fit, by kGroups.
+TICKETS_THREADS, TICKETS_STAGES = 640, {1: 3, 2: 4, 4: 4}
+#: The pieces that the last block of a tile reads at once.
+FEW_PIECES = 8
+
+
+def tickets_plan(size: Size) -> tuple[int, int, int, int, int]:
+    """Groups of 64 outputs and samples of a tile, tiles of outputs and of samples, pieces, a block per SM.
+
+    Tiles of 64 samples need 256 outputs, so that the input is a small part of what a block reads. Otherwise a tile has
+    128 outputs, or 64 where that would make too many pieces.
+    """
+    samples = 32 if size["batch"] <= 32 else 64
+    down = ceil_div(size["batch"], samples)
+    for groups in (4,) if samples == 64 else (2, 1):
+        rows = ceil_div(size["outputs"], 64 * groups)
+        stages = max(1, ceil_div(size["inputs"], DEPTH * 4 // groups))
+        each = ceil_div(stages, max(1, min(tuning.SMS // max(1, rows * down), stages)))
+        pieces = ceil_div(stages, each)
+        if pieces <= FEW_PIECES:
+            break
+    return groups, samples, rows, down, pieces
+
+
+def tickets_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The sums of all pieces, whole tiles of them."""
+    groups, samples, rows, down, pieces = tickets_plan(size)
+    return {"sums": ((pieces * rows * down * 64 * groups * samples,), "float32")}
+
+
+def tickets(size: Size) -> tuple[Launch, ...]:
+    """One launch: a block for a tile and a piece, which is what it makes of it."""
+    groups, samples, rows, down, pieces = tickets_plan(size)
+    boxes = (("weights", "outputs", 64 * groups), ("input", "batch", samples))
+    taken = tuple(
+        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=128)
+        for name, lines, box in boxes
+    )
+    own = (*taken, "sums", *args(size)[2:], np.int32(size["batch"]))
+    shared = TICKETS_STAGES[groups] * FLOAT * DEPTH * (4 // groups) * (64 * groups + 2 * samples)
+    return (Launch(f"classifier_tickets<{groups}, {samples}>", (rows, pieces, down), (TICKETS_THREADS,), own, shared),)

@@ -75,6 +75,13 @@ CORNERS = [
         {"kernels.classifier.classifier_tensor.launches.CLUSTER_PIECES": {}},
         only="kPieces",
     ),
+    Corner(
+        "classifier_tensor",
+        "several tiles of 64 samples, stages that are drawn",
+        {"inputs": 10 * 32, "outputs": 100, "batch": 66},
+        {"kernels.classifier.classifier.tuning.SMS": 4},
+        only="pieces_done",
+    ),
     Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
 
@@ -118,6 +125,14 @@ PLANTED = [
     ("classifier_tensor", "clusters", "lower + 2 * s, more || s > 0", "whole + 2 * s, more || s > 0", WrongResult),
     ("classifier_tensor", "clusters", "fence_proxy_async();", "", EmulatorError),
     ("classifier_tensor", "clusters", "cluster_sync();  // before shared", "{}  // before shared", EmulatorError),
+    ("classifier_tensor", "tickets", "wgmma_bf16(part, low[p], parts + 2 * p, p > 0);",
+     "wgmma_bf16(part, high[p], parts + 2 * p, p > 0);", WrongResult),
+    ("classifier_tensor", "tickets", "(4 + eight) ^ sample % 8", "4 + eight", EmulatorError),
+    ("classifier_tensor", "tickets", "fence_proxy_async();", "", EmulatorError),
+    ("classifier_tensor", "tickets", "wgmma_wait<0>();\n    wgmma_fence();", "", EmulatorError),
+    ("classifier_tensor", "tickets", "sync_some(7, kConsumers);  // all reads", "// all reads", EmulatorError),
+    ("classifier_tensor", "tickets", "__threadfence();  // the sums are", "// the sums are", Race),
+    ("classifier_tensor", "tickets", "pieces - 1) == pieces - 1", "pieces - 1) == 0", Race),
     ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),
     ("classifier_f16", "slabs", "j < kSlabs; ++j) total", "j < 1; ++j) total", WrongResult),
     ("classifier_f16", "slabs", "mbarrier_wait(&full[at.slot], at.parity);", "", EmulatorError),
@@ -141,6 +156,9 @@ HIDDEN = [
     ("classifier_tensor", "bf16_corrections", "part.high[j];", "part.high[j] + part.corrections[j];", WrongResult),
     ("classifier_tensor", "clusters", "if (lane == 0) mbarrier_arrive(&empty[slot]);", "", EmulatorError),
     ("classifier_tensor", "clusters", "sync_consumers();  // all reads", "// all reads", EmulatorError),
+    ("classifier_tensor", "tickets", "if (lane == 0) mbarrier_arrive(&empty[i % kRing]);", "", EmulatorError),
+    ("classifier_tensor", "tickets", "n < kDeep * kSamples", "n < kDeep * kWarp", EmulatorError),
+    ("classifier_tensor", "tickets", "pieces * kRing + atomicAdd", "2 * kRing - 1 + atomicAdd", WrongResult),
     ("classifier_f16", "slabs", "if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);", "", EmulatorError),
     ("classifier_f16", "slabs", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
 ]  # fmt: skip
