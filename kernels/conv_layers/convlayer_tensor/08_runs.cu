@@ -57,7 +57,7 @@ struct Pairs {
     }
 };
 
-// What a multiplying warpgroup does: the sums of its pieces and 64 output maps.
+// Computes a warpgroup's sums, of its pieces and 64 output maps.
 template <int kParts, int kWide, int kSlots>
 __device__ __forceinline__ void multiply(float (&total)[kWide / 2],
                                          const Ring<kParts, kWide, kSlots>& ring,
@@ -186,7 +186,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     // Sums replace the ring.
     Sums<kColumns>& sums = *reinterpret_cast<Sums<kColumns>*>(shared_bytes);
     if constexpr (kRanks > 1) {
-        // What the other block sends, as its threads have it.
+        // The sums that the other block sends, in the order of its threads.
         float4(*given)[kGroupThreads] =
             reinterpret_cast<float4(*)[kGroupThreads]>(ring.end());
         cluster_wait();

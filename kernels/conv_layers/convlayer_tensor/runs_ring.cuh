@@ -48,9 +48,9 @@ template <int kSlots> struct Barriers {
     Barrier full[kSlots], empty[kSlots];
 };
 
-// What the thread does that fills the ring: `planes` are those of the first step, from
-// the first piece of the run on, of `length` pieces each. Weights do not depend on the
-// launch before.
+// Fills the ring, by one thread: `planes` are those of the first step, from the first
+// piece of the run on, of `length` pieces each. Weights do not depend on the launch
+// before.
 template <int kParts, int kWide, int kSlots>
 __device__ __forceinline__ void fill(const Ring<kParts, kWide, kSlots>& ring,
                                      Barriers<kSlots>& barriers,
