@@ -207,7 +207,7 @@ class SharedShadow:
     def _map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
         self.cells.map(function)
         for each in self.accessors.values():
-            each.map(function)
+            each.map(function, self.clock.floor)
         if self.products is not None:
             self.products.map(function)
 
