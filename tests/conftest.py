@@ -30,7 +30,7 @@ _NEEDS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="run the tests marked `thorough` too")
-    parser.addoption("--in-turns", action="store_true", help="run a quarter of the tests marked `in_turn`, as CI does")
+    parser.addoption("--in-turns", action="store_true", help="run an eighth of the tests marked `in_turn`, as CI does")
 
 
 def pytest_configure(config: pytest.Config) -> None:

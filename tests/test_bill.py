@@ -73,7 +73,7 @@ def test_first_of_each_key_is_taken_and_the_rest_is_thorough() -> None:
 
 
 def test_each_test_in_turn_has_one_turn_and_without_turns_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"tests/kernels/test_rungs.py::test_a[{number}]" for number in range(300)]
+    names = [f"tests/kernels/test_rungs.py::test_a[{number}]" for number in range(100 * thorough.TURNS)]
     found = []
     for part in range(thorough.TURNS):
         monkeypatch.setattr(thorough, "turn", part)
@@ -87,7 +87,7 @@ def test_the_turn_depends_on_the_code_alone(tmp_path: Path) -> None:
     file = tmp_path / "kernels" / "a.cu"
     file.parent.mkdir()
     turns = []
-    for number in range(12):
+    for number in range(10 * thorough.TURNS):
         file.write_text(f"// {number}")
         turns.append(thorough.turn_of(tmp_path))
         (tmp_path / "kernels" / "a.log").write_text(str(number))

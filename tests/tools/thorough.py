@@ -6,7 +6,7 @@ each architecture, more random sizes, more schedules. Mark such a test ``@pytest
 among parameters.
 
 A test that repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
-``--in-turns``, which `make test-all` passes, a run has a quarter of those tests. Which quarter depends on what the
+``--in-turns``, which `make test-all` passes, a run has an eighth of those tests. Which eighth depends on what the
 repository contains, so a run can be repeated, and all of them have had their turn after a few changes. ``--thorough``
 alone runs every test.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 #: Whether pytest was called with ``--thorough``; set by ``tests/conftest.py`` before any test is imported.
 enabled = False
 #: The parts that tests marked ``in_turn`` are divided into.
-TURNS = 4
+TURNS = 8
 #: The part that this run has; None for all of them. Set by ``tests/conftest.py`` too.
 turn: int | None = None
 
@@ -42,7 +42,7 @@ def thorough(*values: object) -> object:
 
 
 def in_turn(*values: object) -> object:
-    """A parameter, or the tuple of parameters, of a test that only a quarter of the runs of `make test-all` have."""
+    """A parameter, or the tuple of parameters, of a test that only an eighth of the runs of `make test-all` have."""
     return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
 
 
