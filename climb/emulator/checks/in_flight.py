@@ -49,7 +49,6 @@ class InFlight:
         cells = -(-batch.shared_bytes // CELL)
         self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by id of an access in flight, see `_sorted_keys`
-        self._overlapping = False  # whether several accesses in flight have had cells in common
 
     def begin(self, access: AsyncAccess) -> None:
         """Enter an operation that starts to access memory.
@@ -70,11 +69,10 @@ class InFlight:
         written, read = self._written.hit(*cells).any(), self._read.hit(*cells).any()
         if written or (read and access.writes):
             self._compare(access, self._shared)
-        self._overlapping |= bool(written or read)
         where = () if access.home is None else (access.home,)
         self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address, *where)
         self._shared.append(access)
-        (self._written if access.writes else self._read).set(access, True)
+        self._marks(access).add(access, 1)
 
     def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
         """Handle a wait that covers the lanes `done` of an access, whose bytes have been moved, and not the lanes
@@ -92,13 +90,10 @@ class InFlight:
                 self._read_until_now(done)
             return
         self._shared.remove(access)
-        marks = self._written if access.writes else self._read
-        marks.set(access, False)
+        self._marks(access).add(access, -1)
         if left is not None:
             self._shared.append(left)
-        for one in self._shared:
-            if one is left or (self._overlapping and one.writes == access.writes):
-                marks.set(one, True)
+            self._marks(left).add(left, 1)
         if done.collective:
             group = Group(self._batch, done.lanes, {})
             self._batch.shared_shadow.products_end(group, done.site, done.address, done.number)
@@ -127,6 +122,9 @@ class InFlight:
         if near:
             lanes = group.lanes
             self._find(site, lanes, self._keys("global", site, lanes, lanes.block, address), None, near)
+
+    def _marks(self, access: AsyncAccess) -> _Marks:
+        return self._written if access.writes else self._read
 
     def _enter_global(self, access: AsyncAccess) -> None:
         self._global[id(access)] = (*_bounds(access), access)
@@ -271,29 +269,30 @@ def _bounds(access: AsyncAccess) -> tuple[int, int]:
 
 
 class _Marks:
-    """The cells of shared memory that an access in flight uses. One row of cells stands for all blocks while every
-    access is the same in all of them."""
+    """The number of accesses in flight that use each cell of shared memory. One row of cells stands for all blocks
+    while every access is the same in all of them."""
 
     def __init__(self, blocks: int, cells: int) -> None:
         self._blocks, self._row = blocks, cells
-        self._cells = np.zeros(cells, np.bool_)
+        self._cells = np.zeros(cells, np.int32)
         self._expanded = blocks == 1
 
     def hit(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
-        """Return the lanes that access a marked cell in shared memory of `block`: bool, broadcasting to the lanes'
+        """Return the lanes that access a cell in use in shared memory of `block`: bool, broadcasting to the lanes'
         shape."""
         index = self._index(block, site, address)
-        found = self._cells.take(index)
+        found = self._cells.take(index) != 0
         return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
 
-    def set(self, access: AsyncAccess, value: bool) -> None:
-        """Mark, or unmark, the cells of an access."""
+    def add(self, access: AsyncAccess, count: int) -> None:
+        """Add to the number of each cell that an access uses."""
         lanes, address = access.lanes, access.address
         everywhere = not lanes.ragged and lanes.shape[0] == self._blocks and address.shape[0] == 1
         if not self._expanded and not (everywhere and access.home is None):
             self._cells = np.tile(self._cells, self._blocks)
             self._expanded = True
-        self._cells[self._index(access.block, access.site, address)] = value
+        # A cell that several lanes use counts once: NumPy adds to each indexed cell once.
+        self._cells[self._index(access.block, access.site, address)] += count
 
     def _index(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
         index = ((address + site.offset) // CELL)[:, :, None]
