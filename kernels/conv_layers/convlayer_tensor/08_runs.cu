@@ -15,7 +15,7 @@
 // parts than ranks, twice as many at most, the output was cleared: two blocks add to
 // each sum, and either order gives the same.
 #include "../../common/hopper/cluster.cuh"
-#include "../../common/hopper/wgmma_between.cuh"
+#include "../../common/hopper/wgmma_other_widths.cuh"
 #include "runs_sums.cuh"
 
 constexpr int kChain = 2;  // steps that are summed in tensor cores
