@@ -40,6 +40,18 @@ def test_reading_time_beside_a_link_is_that_of_the_linked_page() -> None:
     assert not re.search(r"\d+ minutes(?! *$)", TEXT, re.MULTILINE)  # in a heading, it is the reader's
 
 
+def test_card_of_each_chapter_says_how_long_its_page_takes() -> None:
+    """A card is part of an executed chapter, so it may lag behind a few new sentences."""
+    said = {
+        path: int(card[1])
+        for path in sorted((ROOT / "book").glob("*.ipynb"))
+        if (card := re.search(r"Reading time</dt><dd>(\d+) minutes?<", path.read_text(encoding="utf-8")))
+    }
+    off = {path.stem: (one, minutes_to_read(path)) for path, one in said.items()}
+    off = {stem: pair for stem, pair in off.items() if abs(pair[0] - pair[1]) > 0.1 * pair[1] + 1}
+    assert len(said) > 20 and off == {}, "the card's minutes and climb.display.reading_time.minutes_to_read"
+
+
 def test_path_of_thirty_minutes_takes_thirty_minutes() -> None:
     path = pages(section("You are an engineer with 30 minutes"))
     minutes = [minutes_to_read(ROOT / "book" / f"{page}.ipynb") for page in path]
