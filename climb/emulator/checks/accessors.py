@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..simt.lanes import WARP, Lanes
+from ..simt.lanes import WARP, Lanes, broadcast_to
 from ..simt.warps import BITS, LANE
 from .happens_before import Clock
 from .stamps import ID, KIND, ONE, TIME, WARP_LANES
@@ -142,4 +142,4 @@ def _unordered(
     """Apply `Clock.unordered` to the accesses `before`, (n,) or (n, k), each with one thread."""
     lanes = Lanes(block[None], thread[None], clock.shape[1], True)
     found = clock.unordered(before.reshape(1, len(before), -1), lanes, thread[None, :, None], False, reads, every)
-    return np.broadcast_to(found, (1, len(before), before.size // max(len(before), 1))).reshape(before.shape).copy()
+    return broadcast_to(found, (1, len(before), before.size // max(len(before), 1))).reshape(before.shape).copy()

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ptx.barriers import BARRIERS
 from ..simt.batch import Batch
-from ..simt.lanes import WARP, Lanes
+from ..simt.lanes import WARP, Lanes, broadcast_to
 from .happens_before import Clock
 from .mbarrier_order import MbarrierOrder
 from .stamps import ID, Events
@@ -28,7 +28,7 @@ class ClusterLanes(Lanes):
     __slots__ = ("per_block_threads", "size")
 
     def __init__(self, lanes: Lanes, size: int, padded: int) -> None:
-        block, thread = (np.broadcast_to(each, lanes.shape).reshape(1, -1) for each in (lanes.block, lanes.thread))
+        block, thread = (broadcast_to(each, lanes.shape).reshape(1, -1) for each in (lanes.block, lanes.thread))
         super().__init__(block // size, block % size * padded + thread, size * padded, True)
         self.size, self.per_block_threads = size, padded
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import Uninitialised
 from ..simt.batch import Batch
 from ..simt.groups import Group
-from ..simt.lanes import Lanes
+from ..simt.lanes import Lanes, broadcast_to
 from ..simt.site import Site
 from .cluster_clock import ClusterClock
 from .cluster_lifetimes import ClusterLifetimes
@@ -31,8 +31,8 @@ class ClusterShadow:
 
     def _place(self, group: Group, site: Site, home: np.ndarray, address: np.ndarray) -> tuple[Group, np.ndarray]:
         lanes = group.lanes
-        rank = np.broadcast_to(home % self.clock.size, lanes.shape)
-        place = np.broadcast_to(address, lanes.shape) + rank * self.row
+        rank = broadcast_to(home % self.clock.size, lanes.shape)
+        place = broadcast_to(address, lanes.shape) + rank * self.row
         return Group(group.batch, self.clock.lanes(lanes), {}), place.reshape(1, -1)
 
     def synchronize(self, gate: str, lanes: Lanes) -> None:

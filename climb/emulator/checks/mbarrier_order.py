@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..simt.lanes import WARP, Lanes
+from ..simt.lanes import WARP, Lanes, broadcast_to
 from .partial_synchronization import Arrivals, turns
 
 GROUP = 4  # warps of a warpgroup
@@ -132,7 +132,7 @@ class MbarrierOrder:
 
     def _numbers(self, lanes: Lanes) -> np.ndarray:
         """Return the warp of each lane, counted on from block to block: (lanes,), ascending."""
-        return np.broadcast_to(lanes.block * self.warps + lanes.thread // WARP, lanes.shape).ravel()
+        return broadcast_to(lanes.block * self.warps + lanes.thread // WARP, lanes.shape).ravel()
 
     def _published(self, number: np.ndarray, now: int) -> np.ndarray:
         """Return the knowledge that each warp publishes: (warps, ...)."""

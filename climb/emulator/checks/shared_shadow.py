@@ -8,7 +8,7 @@ import numpy as np
 
 from ..simt.batch import Batch
 from ..simt.groups import Group
-from ..simt.lanes import Lanes
+from ..simt.lanes import Lanes, broadcast_to
 from ..simt.site import Site
 from . import races
 from .accessors import Accessors
@@ -281,9 +281,9 @@ class SharedShadow:
         if not recent.any():
             return
         shape = (*lanes.shape, index.shape[2])
-        at = np.nonzero(np.broadcast_to(recent, shape))
-        block, thread = (np.broadcast_to(each, lanes.shape)[at[:2]] for each in (lanes.block, lanes.thread))
-        stamps, late = accessors.unordered(np.broadcast_to(index, shape)[at], block, thread, clock, which == "reads")
+        at = np.nonzero(broadcast_to(recent, shape))
+        block, thread = (broadcast_to(each, lanes.shape)[at[:2]] for each in (lanes.block, lanes.thread))
+        stamps, late = accessors.unordered(broadcast_to(index, shape)[at], block, thread, clock, which == "reads")
         if which == "atomics" and late.any():
             after = self.cells.after_the_last_atomic(index, lanes, ids, clock, False)
             late &= ~np.broadcast_to(after, shape)[at][:, None]

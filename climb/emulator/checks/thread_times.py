@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..simt.lanes import WARP, Lanes
+from ..simt.lanes import WARP, Lanes, broadcast_to
 
 
 def times_of(times: np.ndarray, lanes: Lanes) -> np.ndarray:
@@ -28,7 +28,7 @@ def with_times(
     rows = times.shape[0]
     if lanes.ragged or lanes.shape[0] != shape[0] or np.ndim(now) > 0:
         rows = shape[0]
-    times = np.array(np.broadcast_to(times, (rows, shape[1])))
+    times = np.array(broadcast_to(times, (rows, shape[1])))
     at = (0, lanes.thread[0]) if rows == 1 else (lanes.block, lanes.thread)
     times[at] = np.maximum(times[at], now)
     return times

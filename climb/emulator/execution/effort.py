@@ -27,7 +27,7 @@ from ..ptx.model import Immediate, Instruction, Register
 from ..simt.batch import Batch
 from ..simt.changed_places import ChangedPlaces
 from ..simt.groups import Group
-from .progress import decisions, loop_body
+from .progress import body_between, decisions
 
 WINDOW = 1.6  # seconds of this thread's CPU time that are judged together
 WINDOWS = 4  # without any sign of an end before a kernel is given up, for the usual limit on steps
@@ -138,8 +138,9 @@ class Effort:
         """Return the heads of the loops that contain a block."""
         if self._heads is None:
             blocks, self._heads = self.batch.kernel.code.blocks, {}
+            successors = [block.successors for block in blocks]
             for head in {one for block in blocks for one in block.successors if one <= block.index}:
-                for index in loop_body(blocks, head):
+                for index in body_between(successors, head):
                     self._heads.setdefault(index, []).append(head)
         return self._heads.get(at, [])
 

@@ -314,11 +314,16 @@ def _reached(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
 
 def loop_body(blocks: list[Block], head: int) -> set[int]:
     """Return the blocks of a loop: those from `head` on that `head` leads to and that lead back to it."""
+    return body_between([block.successors for block in blocks], head)
+
+
+def body_between(successors: list[tuple[int, ...]], head: int) -> set[int]:
+    """Like `loop_body`, from the successors of each block."""
     ahead, stack = {head}, [head]
     before: dict[int, list[int]] = {}
     while stack:
         index = stack.pop()
-        for one in blocks[index].successors:
+        for one in successors[index]:
             if one >= head:
                 before.setdefault(one, []).append(index)
                 if one not in ahead:

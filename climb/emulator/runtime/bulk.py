@@ -22,7 +22,7 @@ from ..memory.device_memory import Allocation
 from ..simt.async_access import AsyncAccess
 from ..simt.asynchronous import Operation
 from ..simt.groups import Group
-from ..simt.lanes import Lanes
+from ..simt.lanes import Lanes, broadcast_to
 from ..simt.site import Site
 from . import mbarrier
 from .atomics import UFUNCS, decrease, increase
@@ -40,8 +40,8 @@ Why = Callable[[int, int, int], str]
 def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group, list[int | None]]]:
     """Yield each lane as a separate group, with its value of each array."""
     shape, threads = group.lanes.shape, group.lanes.threads
-    block, thread = (np.broadcast_to(each, shape).ravel() for each in (group.lanes.block, group.lanes.thread))
-    flat = [None if each is None else np.broadcast_to(each, shape).ravel() for each in values]
+    block, thread = (broadcast_to(each, shape).ravel() for each in (group.lanes.block, group.lanes.thread))
+    flat = [None if each is None else broadcast_to(each, shape).ravel() for each in values]
     for lane in range(group.lanes.count):
         here = Lanes(block[lane].reshape(1, 1), thread[lane].reshape(1, 1), threads, True)
         yield Group(group.batch, here, {}), [None if each is None else int(each[lane]) for each in flat]

@@ -16,6 +16,12 @@ import numpy as np
 from .warp_layout import WARP, WarpLayout, ragged_layout, rectangle_layout
 
 
+def broadcast_to(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return `value` broadcast to `shape`, not to be written to. Most values have that shape already, which NumPy is
+    slow to notice."""
+    return value if value.shape == shape else np.broadcast_to(value, shape)
+
+
 class Lanes:
     """`block` and `thread` are int64 indices (within the batch, within the block) that broadcast to `shape`.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .cluster_barrier import ClusterBarrier
-from .lanes import Lanes
+from .lanes import Lanes, broadcast_to
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -31,10 +31,10 @@ class PublishedMbarriers:
 
     def fence(self, lanes: Lanes, barrier: ClusterBarrier) -> None:
         """Record that lanes execute fence.mbarrier_init."""
-        arrived = np.broadcast_to(barrier.arrived[lanes.block, lanes.thread], lanes.shape).ravel()
+        arrived = broadcast_to(barrier.arrived[lanes.block, lanes.thread], lanes.shape).ravel()
         for thread, before in zip(lanes.linear().tolist(), arrived.tolist(), strict=True):
             self._phases[self._unpublished.pop(thread, [])] = before + 1
 
     def known(self, lanes: Lanes, words: np.ndarray, barrier: ClusterBarrier) -> np.ndarray:
         """Return the lanes that have waited for the initialisation of their word: bool, the shape of the lanes."""
-        return np.broadcast_to(barrier.waited[lanes.block, lanes.thread] >= self._phases[words], lanes.shape)
+        return broadcast_to(barrier.waited[lanes.block, lanes.thread] >= self._phases[words], lanes.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .groups import Group
-from .lanes import WARP, Lanes
+from .lanes import WARP, Lanes, broadcast_to
 
 LANE = np.arange(WARP)
 BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
@@ -18,7 +18,7 @@ def to_rows(lanes: Lanes, *values: np.ndarray) -> list[np.ndarray]:
     """
     blocks = max(value.shape[0] for value in values)
     columns = lanes.shape[1]
-    return [lanes.layout.matrix(np.broadcast_to(value, (blocks, columns)), lanes.shape)[0] for value in values]
+    return [lanes.layout.matrix(broadcast_to(value, (blocks, columns)), lanes.shape)[0] for value in values]
 
 
 def from_rows(lanes: Lanes, matrix: np.ndarray) -> np.ndarray:
