@@ -41,6 +41,7 @@ KERNEL reads(unsigned* o, int how) {
     if (how == 5) ASM("ld.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_shared_to_generic(at)));
     if (how == 6) ASM("ld.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_shared_to_generic(bare)));
     if (how == 7) ASM("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(bare | 9 << 24));
+    if (how == 8) ASM("mapa.shared::cluster.u32 %0, %1, 4;" : "=r"(v) : "r"(at));
     meet();
     o[blockIdx.x] = v;
 }
@@ -82,6 +83,7 @@ def test_an_address_of_the_window_of_the_cluster_without_the_rank_is_that_of_ran
         (1, r"rank 0, by an instruction on its own block's \(shared::cta\), of rank 1"),
         (4, r"rank 2, by an instruction on its own block's \(shared::cta\), of rank 0"),
         (7, "rank 9 of a cluster of 4 blocks"),
+        (8, "the block of rank 4 of a cluster of 4 blocks"),
     ],
 )
 def test_a_rank_that_the_instruction_cannot_reach_is_out_of_bounds(device, how, what):

@@ -85,6 +85,25 @@ def test_a_smaller_source_size_reads_no_more_and_fills_with_zeros(width, every):
     assert (line.requests, line.sectors) == (1, len(touched))
 
 
+def test_a_copy_goes_to_the_address_with_its_offset():
+    """By an instruction whose address has an offset, as the compiler writes it in unrolled loops."""
+    device = Device(r"""
+extern "C" __global__ void k(const float* a, float* o) {
+    __shared__ float s[96];
+    int t = threadIdx.x;
+    for (int i = t; i < 96; i += 32) s[i] = -1.f;
+    __syncthreads();
+    unsigned to = (unsigned)__cvta_generic_to_shared(s + t);
+    asm volatile("cp.async.ca.shared.global [%0 + 128], [%1 + 256], 4;" :: "r"(to), "l"(a + t));
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    for (int i = t; i < 96; i += 32) o[i] = s[i];
+}
+""")
+    data, out = np.arange(96, dtype=np.float32), np.zeros(96, np.float32)
+    device.launch("k", 1, 32, data, out)
+    assert out.tolist() == [-1] * 32 + list(range(64, 96)) + [-1] * 32
+
+
 def kernel(body: str, size: int = 64) -> str:
     return (
         '#include <cuda_pipeline.h>\nextern "C" __global__ void k(const float* a, float* o) {'

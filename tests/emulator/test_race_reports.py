@@ -26,6 +26,16 @@ def test_race_within_the_second_warp_asks_for_a_syncwarp() -> None:
     assert "both are of one warp, whose lanes run independently, and no __syncwarp lies between" in error.what
 
 
+def test_a_syncwarp_of_half_a_warp_orders_no_read_of_the_other_half() -> None:
+    """Of the readers of a cell all are kept, not only the last one, which lies in the half that the barrier orders."""
+    body = """(int* o) { __shared__ int s; int t = threadIdx.x, v = 0; if (t == 0) s = 1; __syncthreads();
+        if (t == 20) v = s;
+        if (t < 16) { if (t == 3) v = s; __syncwarp(0xffff); if (t == 0) s = 2; }
+        o[t] = v; }"""
+    error = race(body, 1, 32, np.zeros(32, np.int32))
+    assert error.same_warp and error.where.thread[0] == 0 and "this write of byte 0 of s" in error.what
+
+
 def test_race_between_two_warps_asks_for_a_syncthreads() -> None:
     body = "(int* o) { __shared__ int s[64]; int t = threadIdx.x; s[t] = t; o[t] = s[63 - t]; }"
     error = race(body, 1, 64, np.zeros(64, np.int32))
