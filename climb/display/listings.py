@@ -25,12 +25,13 @@ _CONTEXT = 2
 _SIGNS = {"add": "+ ", "del": "- ", "same": "  "}
 
 
-def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
+def source(rung: Any, lines: tuple[int, int] | None = None, *, whole: bool = True) -> CellOutput:
     """Show a rung's file, highlighted, with line numbers. ``lines`` is the first and the last line to show, both
     included.
 
     ``rung`` is a rung of a ladder, the path of a file, or CUDA C++ as text. Below an excerpt, the whole file can be
-    unfolded. Raises ValueError for lines that the file does not have.
+    unfolded, unless ``whole`` is false, for a page that would become too heavy. Raises ValueError for lines that the
+    file does not have.
 
     >>> source(transpose["tiled"])                                                          # doctest: +SKIP
     >>> source(transpose["tiled"], lines=(18, 24))                                          # doctest: +SKIP
@@ -49,7 +50,8 @@ def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
         return CellOutput(_box("rl-source", body, _file(file)), numbered)
     extent = f"lines {first} to {last} of {len(rows)}"
     title = f"{_file(file)}, {extent}" if file else extent[:1].upper() + extent[1:]
-    return CellOutput(_box("rl-source", body, title) + _whole(text, "The whole file"), numbered)
+    rest = _whole(text, "The whole file") if whole else ""
+    return CellOutput(_box("rl-source", body, title) + rest, numbered)
 
 
 def diff(rung: Any, before: Any = None) -> CellOutput:

@@ -129,6 +129,13 @@ def test_below_an_excerpt_and_a_difference_the_whole_file_can_be_unfolded():
     assert "<details" not in source(first).html
 
 
+def test_an_excerpt_of_a_heavy_page_has_no_file_to_unfold():
+    text = "int a;\nint b;\nint c;\n"
+    lean, full = source(text, lines=(2, 2), whole=False), source(text, lines=(2, 2))
+    assert "rl-whole" in full.html and full.html.startswith(lean.html) and "rl-whole" not in lean.html
+    assert lean.text == full.text and "int b;" in lean.text
+
+
 def test_listing_of_a_file_of_the_book_names_it_as_the_repository_does(tmp_path):
     path = paths.KERNELS / "float4" / "saxpy" / "01_scalar.cu"
     file = "kernels/float4/saxpy/01_scalar.cu"
