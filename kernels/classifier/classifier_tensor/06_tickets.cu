@@ -27,11 +27,6 @@ template <int kGroups> constexpr int kSlabs = 4 / kGroups;
 // Three fit into shared memory where a stage has four slabs of samples.
 template <int kGroups> constexpr int kStages = kGroups == 1 ? 3 : 4;
 
-// A slab of samples, as corrections.cuh has it for 32.
-template <int kSamples> struct Slab {
-    float whole[kSamples * kDepth];  // as they come, then rounded up
-    uint4 parts[kSamples * 8];       // rows of 32 high and 32 low parts
-};
 template <int kGroups, int kSamples> struct alignas(1024) Stage {
     float weights[kSlabs<kGroups>][64 * kGroups * kDepth];
     Slab<kSamples> input[kSlabs<kGroups>];
@@ -71,36 +66,6 @@ template <int kSamples> __device__ __forceinline__ void end_turn(int pair)
     if constexpr (kSamples == 64) arrive_some(6 - pair, kConsumers);
 }
 
-// Splits eight inputs of a sample.
-template <int kSamples>
-__device__ __forceinline__ void split_inputs(
-    Slab<kSamples>& slab, int sample, int eight)
-{
-    float values[8], lows[8];
-    float4* quads = reinterpret_cast<float4*>(slab.whole) + sample * 8;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        float4& quad = quads[(2 * eight + i) ^ sample % 8];
-        reinterpret_cast<float4*>(values)[i] = quad;
-        unsigned rounded[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            rounded[j] = round_up(values[4 * i + j]);
-            lows[4 * i + j] = values[4 * i + j] - high_part(rounded[j]);
-        }
-        reinterpret_cast<uint4&>(quad) = reinterpret_cast<const uint4&>(rounded);
-    }
-    unsigned whole[4], low[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        whole[j] = pack_bf16(values[j], values[j + 4]);
-        low[j] = pack_bf16(lows[j], lows[j + 4]);
-    }
-    uint4* row = slab.parts + sample * 8;
-    row[eight ^ sample % 8] = make_uint4(whole[0], whole[1], whole[2], whole[3]);
-    row[(4 + eight) ^ sample % 8] = make_uint4(low[0], low[1], low[2], low[3]);
-}
-
 // The products of a warpgroup's 64 lines of weights with a slab of the samples: first
 // the corrections, then the high parts on top of them. Products of 8 and of 16 inputs
 // may not be in flight together on the same registers.
@@ -109,43 +74,23 @@ __device__ __forceinline__ void multiply(
     float (&part)[kSamples / 2], const float* weights, int row, int quad,
     const Slab<kSamples>& slab, int pair)
 {
-    unsigned rounded[kDepth / 8][4], high[kDepth / 16][4], low[kDepth / 16][4];
-#pragma unroll
-    for (int s = 0; s < kDepth / 8; ++s) {
-        load_matrices(rounded[s],
-                      weights + row * kDepth + ((2 * s + quad) ^ row % 8) * 4);
-    }
-#pragma unroll
-    for (int s = 0; s < kDepth / 8; ++s) {
-        float tall[4], small[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            const float value = __uint_as_float(rounded[s][j]);
-            rounded[s][j] = round_up(value);
-            tall[j] = high_part(rounded[s][j]);
-            small[j] = value - tall[j];
-        }
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            high[s / 2][s % 2 * 2 + j] = pack_bf16(tall[j], tall[j + 2]);
-            low[s / 2][s % 2 * 2 + j] = pack_bf16(small[j], small[j + 2]);
-        }
-    }
+    Weights split;
+    split_weights(split, weights, row, quad);
     const Descriptor parts = describe_rows_of_k(slab.parts);
     const Descriptor tall = describe_rows_of_k(slab.whole);
     begin_turn<kSamples>(pair);
     wgmma_fence();
 #pragma unroll
     for (int p = 0; p < kDepth / 16; ++p) {
-        wgmma_bf16(part, low[p], parts + 2 * p, p > 0);
-        wgmma_bf16(part, high[p], parts + 4 + 2 * p, true);
+        wgmma_bf16(part, split.low[p], parts + 2 * p, p > 0);
+        wgmma_bf16(part, split.high[p], parts + 4 + 2 * p, true);
     }
     wgmma_commit();
     wgmma_wait<0>();
     wgmma_fence();
 #pragma unroll
     for (int s = 0; s < kDepth / 8; ++s) {
-        wgmma_tf32(part, rounded[s], tall + 2 * s, true);
+        wgmma_tf32(part, split.rounded[s], tall + 2 * s, true);
     }
     wgmma_commit();
     end_turn<kSamples>(pair);
@@ -238,7 +183,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                     Slab<kSamples>& slab = stages[i % kRing].input[n / kSamples];
 #pragma unroll
                     for (int e = 0; e < kEach; ++e) {
-                        split_inputs(slab, n % kSamples, (role - 1) * kEach + e);
+                        split_eight(slab, n % kSamples, (role - 1) * kEach + e);
                     }
                 }
                 fence_proxy_async();

@@ -18,10 +18,11 @@ constexpr int kDepth = 32;  // inputs of a slab: rows of 128 bytes
 
 // The samples of a slab: as they come, and in bfloat16 rows of 32 high and 32 low parts
 // whose 16-byte pieces are swizzled as the copy engine swizzles them.
-struct Samples {
-    float whole[kBatch * kDepth];  // then rounded up
-    uint4 parts[kBatch * 8];
+template <int kCount> struct Slab {
+    float whole[kCount * kDepth];  // then rounded up
+    uint4 parts[kCount * 8];
 };
+using Samples = Slab<kBatch>;
 
 // A float whose upper 19 bits are the nearest TF32 number: tensor cores cut off the
 // rest. What is left for a low part is half of what cutting off the float leaves.
@@ -43,7 +44,9 @@ __device__ __forceinline__ unsigned pack_bf16(float first, float second)
 
 // Splits eight inputs of a sample. A correction with the low part of a weight takes the
 // whole input, one with a low part of the input the high part of a weight.
-__device__ __forceinline__ void split_eight(Samples& samples, int sample, int eight)
+template <int kCount>
+__device__ __forceinline__ void split_eight(
+    Slab<kCount>& samples, int sample, int eight)
 {
     float values[8], lows[8];
     float4* quads = reinterpret_cast<float4*>(samples.whole) + sample * 8;
@@ -76,17 +79,18 @@ struct Sums {
     float high[kBatch / 2], corrections[kBatch / 2];
 };
 
-// Adds the products of a warpgroup's 64 lines of weights with a slab of the samples.
-// `row` is the lane's for ldmatrix, `quad` the first or the second of eight. Sums begin
-// anew where there is no `more`.
-__device__ __forceinline__ void multiply_slab(
-    Sums& sums, const float* weights, int row, int quad, const Samples& samples,
-    bool more, bool more_corrections)
-{
+// A lane's weights of a slab: rounded up, for products of 8 inputs, and high and low
+// parts, for products of 16. `row` is the lane's for ldmatrix, `quad` the first or the
+// second of eight.
+struct Weights {
     unsigned rounded[kDepth / 8][4], high[kDepth / 16][4], low[kDepth / 16][4];
+};
+__device__ __forceinline__ void split_weights(Weights& to, const float* weights,
+                                              int row, int quad)
+{
 #pragma unroll
     for (int s = 0; s < kDepth / 8; ++s) {
-        load_matrices(rounded[s],
+        load_matrices(to.rounded[s],
                       weights + row * kDepth + ((2 * s + quad) ^ row % 8) * 4);
     }
 #pragma unroll
@@ -94,28 +98,39 @@ __device__ __forceinline__ void multiply_slab(
         float tall[4], small[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            const float value = __uint_as_float(rounded[s][j]);
-            rounded[s][j] = round_up(value);
-            tall[j] = high_part(rounded[s][j]);
+            const float value = __uint_as_float(to.rounded[s][j]);
+            to.rounded[s][j] = round_up(value);
+            tall[j] = high_part(to.rounded[s][j]);
             small[j] = value - tall[j];
         }
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-            high[s / 2][s % 2 * 2 + j] = pack_bf16(tall[j], tall[j + 2]);
-            low[s / 2][s % 2 * 2 + j] = pack_bf16(small[j], small[j + 2]);
+            to.high[s / 2][s % 2 * 2 + j] = pack_bf16(tall[j], tall[j + 2]);
+            to.low[s / 2][s % 2 * 2 + j] = pack_bf16(small[j], small[j + 2]);
         }
     }
+}
+
+// Adds the products of a warpgroup's 64 lines of weights with a slab of the samples.
+// Sums begin anew where there is no `more`.
+__device__ __forceinline__ void multiply_slab(
+    Sums& sums, const float* weights, int row, int quad, const Samples& samples,
+    bool more, bool more_corrections)
+{
+    Weights split;
+    split_weights(split, weights, row, quad);
     const Descriptor tall = describe_rows_of_k(samples.whole);
     const Descriptor parts = describe_rows_of_k(samples.parts);
     wgmma_fence();
 #pragma unroll
     for (int p = 0; p < kDepth / 16; ++p) {
-        wgmma_bf16(sums.corrections, low[p], parts + 2 * p, more_corrections || p > 0);
-        wgmma_bf16(sums.corrections, high[p], parts + 4 + 2 * p, true);
+        wgmma_bf16(sums.corrections, split.low[p], parts + 2 * p,
+                   more_corrections || p > 0);
+        wgmma_bf16(sums.corrections, split.high[p], parts + 4 + 2 * p, true);
     }
 #pragma unroll
     for (int s = 0; s < kDepth / 8; ++s) {
-        wgmma_tf32(sums.high, rounded[s], tall + 2 * s, more || s > 0);
+        wgmma_tf32(sums.high, split.rounded[s], tall + 2 * s, more || s > 0);
     }
     wgmma_commit();
     wgmma_wait<0>();

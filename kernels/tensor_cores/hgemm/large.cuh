@@ -59,6 +59,40 @@ template <int kPlaces> struct Output {
         turn = (turn + 1) % kPlaces;
     }
 };
+
+// Copies the slices of a cluster's tiles into the ring, by the first thread of a block.
+// `pairs` of tiles are beside each other, one for each block.
+template <int kCols, int kStages>
+__device__ __forceinline__ void fill(Stage<kCols>* stages, Barrier* full,
+                                     Barrier* empty, const TensorMap& A,
+                                     const TensorMap& B, int pairs, int slices,
+                                     unsigned rank, int M, int N)
+{
+    int slot = 0, phase = 0;
+    const int end = threadIdx.x == 0 ? pairs : 0;
+    bool back = false;  // every other tile: from the slices that L2 read last
+    for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
+        const int2 first = place<kCols>(t, M, N);
+        for (int i = 0; i < slices; ++i) {
+            const int k = (back ? slices - 1 - i : i) * kDepth;
+            Stage<kCols>& stage = stages[slot];
+            mbarrier_wait_cluster(&empty[slot], phase ^ 1);
+            mbarrier_arrive_expect(&full[slot], sizeof(stage));
+            tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
+            // The blocks share boxes, or halves of boxes if their number is odd.
+            constexpr int kHigh = kCols / 64 % kCluster == 0 ? kDepth : kDepth / 2;
+            constexpr int kShare = kCols / 64 * kDepth / kCluster;
+#pragma unroll
+            for (int j = 0; j < kShare; j += kHigh) {
+                const int row = rank * kShare + j;  // among all boxes of 64 columns
+                tma_load_multicast(stage.b + row * 64, B, first.y + row / kDepth * 64,
+                                   k + row % kDepth, &full[slot], (1 << kCluster) - 1);
+            }
+            if (++slot == kStages) slot = 0, phase ^= 1;
+        }
+        back = !back;
+    }
+}
 }  // namespace large
 
 template <int kCols>
@@ -90,30 +124,7 @@ __global__ void __cluster_dims__(large::kCluster)
     int slot = 0, phase = 0;
     if (threadIdx.x < 128) {
         release_registers<40>();
-        const int end = threadIdx.x == 0 ? pairs : 0;
-        bool back = false;  // every other tile: L2 still holds the last slices
-        for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
-            const int2 first = place<kCols>(t, M, N);
-            for (int i = 0; i < slices; ++i) {
-                const int k = (back ? slices - 1 - i : i) * kDepth;
-                Stage<kCols>& stage = stages[slot];
-                mbarrier_wait_cluster(&empty[slot], phase ^ 1);
-                mbarrier_arrive_expect(&full[slot], sizeof(stage));
-                tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
-                // The blocks share boxes, or halves of boxes if their number is odd.
-                constexpr int kHigh = kCols / 64 % kCluster == 0 ? kDepth : kDepth / 2;
-                constexpr int kShare = kCols / 64 * kDepth / kCluster;
-#pragma unroll
-                for (int j = 0; j < kShare; j += kHigh) {
-                    const int row = rank * kShare + j;  // among all boxes of 64 columns
-                    tma_load_multicast(stage.b + row * 64, B,
-                                       first.y + row / kDepth * 64, k + row % kDepth,
-                                       &full[slot], (1 << kCluster) - 1);
-                }
-                if (++slot == kStages) slot = 0, phase ^= 1;
-            }
-            back = !back;
-        }
+        fill<kCols, kStages>(stages, full, empty, A, B, pairs, slices, rank, M, N);
     } else {
         claim_registers<232>();
         const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;

@@ -4,7 +4,10 @@
 #include "small.cuh"
 
 namespace pingpong {
-constexpr int kRows = 128, kConsumers = 2, kCluster = 2, kWarps = 12;
+using large::kCluster;
+using large::kConsumers;
+using large::kRows;
+using large::kWarps;
 
 // Constants of each width. A consumer has kPlaces buffers for its pieces.
 template <int kCols> struct Plan;
@@ -61,31 +64,8 @@ __global__ void __cluster_dims__(pingpong::kCluster)
     const int cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
     if (threadIdx.x < 128) {
         release_registers<40>();
-        int slot = 0, phase = 0;
-        const int end = threadIdx.x == 0 ? pairs : 0;
-        bool back = false;  // every other tile: from the slices that L2 read last
-        for (int t = cluster; t < end; t += clusters) {
-            const int2 first = large::place<kCols>(t, M, N);
-            for (int i = 0; i < slices; ++i) {
-                const int k = (back ? slices - 1 - i : i) * kDepth;
-                large::Stage<kCols>& stage = stages[slot];
-                mbarrier_wait_cluster(&empty[slot], phase ^ 1);
-                mbarrier_arrive_expect(&full[slot], sizeof(stage));
-                tma_load(stage.a, A, k, first.x + rank * kRows, &full[slot]);
-                // The blocks share 64 columns after 64, or half of k of an odd number.
-                constexpr int kHigh = kCols / 64 % kCluster == 0 ? kDepth : kDepth / 2;
-                constexpr int kShare = kCols / 64 * kDepth / kCluster;
-#pragma unroll
-                for (int j = 0; j < kShare; j += kHigh) {
-                    const int row = rank * kShare + j;  // among all boxes of 64 columns
-                    tma_load_multicast(stage.b + row * 64, B,
-                                       first.y + row / kDepth * 64, k + row % kDepth,
-                                       &full[slot], (1 << kCluster) - 1);
-                }
-                if (++slot == kStages) slot = 0, phase ^= 1;
-            }
-            back = !back;
-        }
+        large::fill<kCols, kStages>(stages, full, empty, A, B, pairs, slices, rank, M,
+                                    N);
     } else {
         claim_registers<232>();
         const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
