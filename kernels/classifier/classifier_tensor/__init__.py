@@ -1,10 +1,11 @@
 """The classifier on tensor cores, for batches: float32 weights and input, three products for each of float32.
 
 The layouts are those of the ladder ``classifier``, with samples enough for a tensor core. All three products are TF32,
-except those with a low part: ``bf16_corrections`` and ``tickets`` take bfloat16 for both, ``clusters`` for one. Any
-finite float32 number is taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite
-number has no parts; so does one from 2^128 - 2^119 on where parts are of bfloat16, which rounds it to infinity.
-Blocks of ``tickets`` share the work as they find time, so its results differ by rounding from launch to launch.
+except those with a low part: ``bf16_corrections``, ``tickets`` and ``shares`` take bfloat16 for both, ``clusters`` for
+one. Any finite float32 number is taken: TF32 has its exponents. An infinite weight or input gives NaN, because an
+infinite number has no parts; so does one from 2^128 - 2^119 on where parts are of bfloat16, which rounds it to
+infinity. Blocks of ``tickets`` and ``shares`` take work as they find time, so their results differ by rounding from
+launch to launch.
 """
 
 from __future__ import annotations
@@ -114,6 +115,17 @@ ladder = Ladder(
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.tickets_sums,
+            capability="9.0",
+            arch="sm_90a",
+            work=_corrected,
+        ),
+        Rung(
+            "shares",
+            "all blocks of a tile add up its pieces",
+            launches.shares,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.shares_sums,
             capability="9.0",
             arch="sm_90a",
             work=_corrected,

@@ -17,6 +17,8 @@ __all__ = [
     "extents_fit",
     "mma",
     "mma_plan",
+    "shares",
+    "shares_sums",
     "slabs",
     "slabs_plan",
     "sums",
@@ -187,14 +189,43 @@ def tickets_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
     return {"sums": ((pieces * rows * down * 64 * groups * samples,), "float32")}
 
 
-def tickets(size: Size) -> tuple[Launch, ...]:
-    """One launch: a block for a tile and a piece, which is what it makes of it."""
-    groups, samples, rows, down, pieces = tickets_plan(size)
-    boxes = (("weights", "outputs", 64 * groups), ("input", "batch", samples))
-    taken = tuple(
+def _ticket_maps(size: Size, rows: int, samples: int) -> tuple[Tensor, ...]:
+    boxes = (("weights", "outputs", rows), ("input", "batch", samples))
+    return tuple(
         Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=128)
         for name, lines, box in boxes
     )
-    own = (*taken, "sums", *args(size)[2:], np.int32(size["batch"]))
+
+
+def tickets(size: Size) -> tuple[Launch, ...]:
+    """One launch: a block for a tile and a piece, which is what it makes of it."""
+    groups, samples, rows, down, pieces = tickets_plan(size)
+    own = (*_ticket_maps(size, 64 * groups, samples), "sums", *args(size)[2:], np.int32(size["batch"]))
     shared = TICKETS_STAGES[groups] * FLOAT * DEPTH * (4 // groups) * (64 * groups + 2 * samples)
     return (Launch(f"classifier_tickets<{groups}, {samples}>", (rows, pieces, down), (TICKETS_THREADS,), own, shared),)
+
+
+#: ``shares``: the outputs of a tile, and the kernel's kStages, by kSamples.
+SHARES_ROWS, SHARES_STAGES = 256, {32: 5, 64: 4}
+
+
+def shares_plan(size: Size) -> tuple[int, int, int, int]:
+    """Samples of a tile, tiles of outputs and of samples, pieces: a block per SM."""
+    samples = 32 if size["batch"] <= 32 else 64
+    rows, down = ceil_div(size["outputs"], SHARES_ROWS), ceil_div(size["batch"], samples)
+    stages = max(1, ceil_div(size["inputs"], DEPTH))
+    return samples, rows, down, max(1, min(tuning.SMS // max(1, rows * down), stages))
+
+
+def shares_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The sums of all pieces, whole tiles of them."""
+    samples, rows, down, pieces = shares_plan(size)
+    return {"sums": ((pieces * rows * down * SHARES_ROWS * samples,), "float32")}
+
+
+def shares(size: Size) -> tuple[Launch, ...]:
+    """One launch; blocks of a tile have consecutive numbers, so that they run at the same time."""
+    samples, rows, down, pieces = shares_plan(size)
+    own = (*_ticket_maps(size, SHARES_ROWS, samples), "sums", *args(size)[2:], np.int32(size["batch"]))
+    shared = SHARES_STAGES[samples] * FLOAT * DEPTH * (SHARES_ROWS + 2 * samples)
+    return (Launch(f"classifier_shares<{samples}>", (pieces, rows, down), (TICKETS_THREADS,), own, shared),)
