@@ -5,6 +5,9 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,6 +119,27 @@ launch saxpy float4 1
         "copy": {"launches": 1, "errors": 0, "says": ""},
         "saxpy": {"launches": 2, "errors": 1, "says": "float4 0: Invalid __global__ read of size 4 bytes"},
     }
+
+
+def test_rungs_after_a_report_that_ends_the_process_run_in_another(tmp_path, monkeypatch) -> None:
+    """The tool ends the process in the first launch of `b`, whose second launch it never sees; `c` has its own."""
+    steps = [
+        SimpleNamespace(names={"ladder": "copy", "rung": rung, "launch": at}, first=at == 0)
+        for rung, at in (("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1))
+    ]
+
+    def tool(command: list[str], **_: Any) -> SimpleNamespace:
+        said = ""
+        for step in pickle.loads(Path(command[-1]).read_bytes()):
+            said += f"launch copy {step.names['rung']} {step.names['launch']}\n"
+            if step.names["rung"] == "b":
+                said += "========= Barrier error detected.\n========= ERROR SUMMARY: 1 error\n"
+                break
+        return SimpleNamespace(stdout=said, stderr="")
+
+    monkeypatch.setattr(clean.subprocess, "run", tool)
+    found = clean.under("synccheck", steps, tmp_path, 60)
+    assert found == {"copy": {"launches": 4, "errors": 1, "says": "b 0: Barrier error detected."}}
 
 
 def test_shares_keep_ladders_whole() -> None:

@@ -59,18 +59,47 @@ def read(said: str) -> dict[str, dict[str, Any]]:
 
 
 def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dict[str, dict[str, Any]]:
-    """Return the findings of a tool, by ladder, on the launches that it reached within `seconds`."""
+    """Return the findings of a tool, by ladder, on the launches that it reached within `seconds`.
+
+    A tool that ends the process with its report has not seen the launches after it: the next rungs run in another
+    process. What is left of the same rung needs what the ended launch would have written, and counts as not reached.
+    """
+    end = time.monotonic() + seconds
+    found: dict[str, dict[str, Any]] = {}
+    left = list(steps)
+    while left:
+        said, finished = _output(tool, left, folder, end - time.monotonic())
+        reached = 0
+        for ladder, one in read(said).items():
+            reached += one["launches"]
+            before = found.setdefault(ladder, {"launches": 0, "errors": 0, "says": ""})
+            says = before["says"] or one["says"]
+            found[ladder] = {**{key: before[key] + one[key] for key in ("launches", "errors")}, "says": says}
+        if not finished or not _ends_with_report(said):
+            break
+        left = left[next((at for at in range(reached, len(left)) if left[at].first), len(left)) :]
+    return found
+
+
+def _output(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> tuple[str, bool]:
+    """Return what the tool and the launches print within `seconds`, and whether the process has ended by then."""
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
                sys.executable, "-m", "climb.validation.faults.clean", str(file)]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1))
-        return read(done.stdout + done.stderr)
+        return done.stdout + done.stderr, True
     except subprocess.TimeoutExpired as late:
         out = late.stdout or b""
         print(f"{tool}: {file.name} did not finish within {seconds:.0f} s")
-        return read(out.decode() if isinstance(out, bytes) else out)
+        return out.decode() if isinstance(out, bytes) else out, False
+
+
+def _ends_with_report(said: str) -> bool:
+    """Return whether the last launch has a report."""
+    last = [line for line in said.splitlines() if _LAUNCH.match(line) or _REPORT.match(line)][-1:]
+    return bool(last and _REPORT.match(last[0]))
 
 
 def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
