@@ -1,4 +1,4 @@
-// What kernels of boxes and of pixels share. RANK, 1 to 5: the dimensions of the tensor.
+// What kernels of boxes and of pixels share. RANK: the dimensions of the tensor, 1 to 5.
 #pragma once
 
 #include "ptx.cuh"
