@@ -1,4 +1,4 @@
-// What kernels of boxes and of pixels share. RANK: the dimensions of the tensor, 1 to 5.
+// What kernels of boxes and of pixels share. RANK, of 1 to 5: the tensor's dimensions.
 #pragma once
 
 #include "ptx.cuh"
