@@ -9,7 +9,6 @@ it with ``cpu_times(ladder)``.
 
 from __future__ import annotations
 
-import datetime
 import importlib
 import importlib.util
 import math
@@ -127,8 +126,7 @@ def record_cpu(name: str, folder: Path | None = None) -> Path:
     data = {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {name}",
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": device,
         "processor": processor_block(),
         "points": [p for size in module.SIZES for p in measure(ladder, size, module.METHODS, _checked(module))],

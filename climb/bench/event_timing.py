@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -49,8 +48,7 @@ def record_events(
         raise EventsFailed(f"cell {untimed[0]} of {chapter} asked for no time")
     record = EventsRecord(
         chapter=chapter,
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=hardware.commit(),
+        **hardware.origin(),
         device=device,
         command="climb record --only events",
         repetitions=repetitions,

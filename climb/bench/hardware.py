@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import os
 import re
@@ -60,6 +61,16 @@ def board() -> str:
     """
     uuid = output("nvidia-smi", "-i", _address(), "--query-gpu=uuid", "--format=csv,noheader")
     return hashlib.sha256(uuid.strip().encode()).hexdigest()[:8] if uuid and uuid.strip() else ""
+
+
+def origin() -> dict[str, str]:
+    """Return what each record begins with: its `date`, of today in UTC, and the `commit` that is measured."""
+    return {"date": today(), "commit": commit()}
+
+
+def today() -> str:
+    """Return the date in UTC, as records have it: 2026-11-29."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
 
 
 def commit() -> str:

@@ -147,8 +147,7 @@ def record_ceilings(
     return CeilingsRecord(
         session=f"{started} {board}" if several else started,
         board=board,
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=hardware.commit(),
+        **hardware.origin(),
         device=device,
         command="climb record --only ceilings",
         ceilings=derived.derive(points),

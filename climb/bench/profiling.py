@@ -9,7 +9,6 @@ chapter reads it with ``hardware_counters(ladder)``, which refuses the counts of
 from __future__ import annotations
 
 import csv
-import datetime
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -213,8 +212,7 @@ def profile(name: str) -> dict[str, Any]:
     return {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {name}",
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": hardware.device_block(),
         "metrics": {name: list(metric) for name, metric in METRICS.items()},
         "points": points,

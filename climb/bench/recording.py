@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +115,7 @@ class _Recording:
         skipped = [(key, self.skipped[key]) for key in self.targets if key in self.skipped]
         return Record(
             ladder=self.ladder.name,
-            date=datetime.now(UTC).strftime("%Y-%m-%d"),
-            commit=hardware.commit(),
+            **hardware.origin(),
             device=device,
             session=session.session if session else "",
             ceilings=session.values if session else records.Ceilings(),

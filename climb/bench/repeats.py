@@ -7,7 +7,6 @@ launches each rung many times on the same inputs, counts how often each result a
 
 from __future__ import annotations
 
-import datetime
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -89,8 +88,7 @@ def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
     return {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {ladder.name}",
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": hardware.device_block(),
         "size": size,
         "launches": launches,

@@ -9,7 +9,6 @@ time with probes, by CUDA events, so that it can be compared with the record's. 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -246,8 +245,7 @@ def record_spans(name: str, rungs: Sequence[str] = (), folder: Path | None = Non
     data = {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {name}",
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": device,
         "resolution_s": least,
         "points": [msgspec.to_builtins(points[name]) for name in ladder.names if name in points],

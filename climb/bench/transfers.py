@@ -8,7 +8,6 @@ memory. The host's clock measures, with the device idle before and after. The co
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -132,8 +131,7 @@ def record_transfers(name: str, folder: Path | None = None) -> Path:
     data = {
         "ladder": ladder.name,
         "command": f"{_COMMAND} {name}",
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": hardware.device_block(),
         "points": [move(ladder, size) for size in ladder.problem.recorded],
     }

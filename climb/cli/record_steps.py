@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -136,7 +135,7 @@ def ceilings_are_due(options: Options) -> bool:
     from climb.bench.measure import ceiling_targets
 
     found = records.load_ceilings(options.target)
-    if found is not None and found.date == datetime.now(UTC).strftime("%Y-%m-%d") and not found.values.pending:
+    if found is not None and found.date == hardware.today() and not found.values.pending:
         device = hardware.device_block()
         if all(found.device[key] == device[key] for key in ("name", "driver")) and found.board == hardware.board():
             return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +89,7 @@ def save(ladder: SharedLadder, found: Sequence[Timed], device: dict[str, Any], f
     """Write the record and the timelines; return the record's path."""
     head: dict[str, Any] = {
         "ladder": ladder.name,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "device": device,
     }
     path = records.record_path(ladder.name, folder=folder)

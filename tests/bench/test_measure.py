@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import re
 import signal
@@ -335,6 +336,8 @@ def test_a_gpu_has_one_folder_name():
 def test_the_commit_is_given_or_read(monkeypatch):
     monkeypatch.setenv("WORKLOG_COMMIT", "abc")
     assert hardware.commit() == "abc"
+    assert hardware.origin() == {"date": hardware.today(), "commit": "abc"}
+    assert datetime.date.fromisoformat(hardware.today()).isoformat() == hardware.today()
     monkeypatch.delenv("WORKLOG_COMMIT")
     answers = {"rev-parse": "f00\n", "status": " M kernels/light_speed/copy/01_scalar.cu\n"}
     monkeypatch.setattr(hardware, "output", lambda *command: answers[command[3]])

@@ -92,7 +92,11 @@ def _ncu(nanoseconds: list[int], status: int = 0):
 
 
 def test_profile_takes_the_longest_launch_of_each_case_and_refuses_another_number_of_launches(monkeypatch):
-    monkeypatch.setattr(profiling, "hardware", SimpleNamespace(commit=lambda: "c", device_block=lambda: {"name": "d"}))
+    monkeypatch.setattr(
+        profiling,
+        "hardware",
+        SimpleNamespace(origin=lambda: {"date": "d", "commit": "c"}, device_block=lambda: {"name": "d"}),
+    )
     ladder = replace(scale.ladder, rungs=(scale.plain, scale.twice))
     first, second = (launch.kernel for launch in scale.twice.launches({"n": 1024}))
     monkeypatch.setattr(profiling, "load_ladder", lambda name: ladder)

@@ -49,7 +49,9 @@ def test_chapter_compares_its_kernels_on_two_gpus_after_its_findings(chapter: st
     cells = notebooks.read(BOOK / f"{chapter}.ipynb").cells
     if not any("timings(" in cell.source for cell in cells if cell.cell_type == "code"):
         return
-    (at,) = [at for at, cell in enumerate(cells) if "two_gpus_table(" in cell.source]
+    shown = [at for at, cell in enumerate(cells) if "two_gpus_table(" in cell.source]
+    assert len(shown) == 1, "show two_gpus_table once, below the findings: ARCHITECTURE.md, A chapter, step 8"
+    (at,) = shown
     assert f'where_it_holds("{chapter}")' in cells[at - 2].source
     assert "Written before we measured: " in cells[at - 1].source
 

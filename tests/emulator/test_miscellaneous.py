@@ -169,7 +169,7 @@ def test_blocks_are_spread_over_the_multiprocessors_of_an_h200():
     assert set(o[:, 0].tolist()) == set(range(132)) and set(o[:, 1].tolist()) == {132}
 
 
-@pytest.mark.parametrize("space", ["shared", "local", "param", "global"])
+@pytest.mark.parametrize("space", ["shared", "local", "param", "param::entry", "global"])
 def test_a_generic_address_is_in_the_window_of_one_space(space):
     """At the first and the last byte of each window, and beside them; what is in no window is global."""
     windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
@@ -181,7 +181,14 @@ def test_a_generic_address_is_in_the_window_of_one_space(space):
     (found,) = run_ptx(
         f"isspacep.{space} %q, %i0; selp.u32 %o0, 1, 0, %q;", [("u64", values)], ["u32"], ".reg .pred %q;"
     )
-    assert found.tolist() == [each == space for each in of]
+    assert found.tolist() == [each == space.removesuffix("::entry") for each in of]
+
+
+@pytest.mark.parametrize("space", ["param", "param::entry"])
+def test_an_address_of_a_parameter_becomes_generic_and_back(space):
+    (there,) = run_ptx(f"cvta.{space}.u64 %o0, %i0;", [("u64", [0, 8])], ["u64"])
+    (back,) = run_ptx(f"cvta.to.{space}.u64 %o0, %i0;", [("u64", there.tolist())], ["u64"])
+    assert (there.tolist(), back.tolist()) == ([PARAM_WINDOW, PARAM_WINDOW + 8], [0, 8])
 
 
 def test_pointers_of_a_kernel_are_in_the_windows_of_what_they_point_to():

@@ -34,6 +34,21 @@ def test_a_syncwarp_of_half_a_warp_orders_no_read_of_the_other_half() -> None:
         o[t] = v; }"""
     error = race(body, 1, 32, np.zeros(32, np.int32))
     assert error.same_warp and error.where.thread[0] == 0 and "this write of byte 0 of s" in error.what
+    assert error.what.endswith("no __syncwarp lies between"), "no load of this kernel is relaxed: no fence would help"
+
+
+def test_a_relaxed_load_without_a_fence_is_named_although_half_a_warp_has_synchronised() -> None:
+    """Warp 1 waits for the flag of warp 0, which has read the cell, and writes the cell without a fence."""
+    body = """(int* o) { __shared__ int s; __shared__ volatile int flag; int t = threadIdx.x, v = 0;
+        if (t == 0) s = 1, flag = 0; __syncthreads();
+        if (t < 32) { v = s; if (t < 16) __syncwarp(0xffff); __syncwarp(); __threadfence(); if (t == 0) flag = 1; }
+        else if (t == 32) { while (flag == 0) { } s = 2; }
+        o[t] = v; }"""
+    error = race(body, 1, 64, np.zeros(64, np.int32))
+    assert error.where.thread[0] == 32 and "a relaxed or volatile load has waited for that, but no fence" in error.what
+    mended = body.replace("{ } s = 2", "{ } __threadfence(); s = 2")
+    with checking(ALL_CHECKS):
+        Device('extern "C" __global__ void k' + mended).launch("k", 1, 64, np.zeros(64, np.int32))
 
 
 def test_race_between_two_warps_asks_for_a_syncthreads() -> None:

@@ -36,6 +36,9 @@ def new_chapter(name: str, part: str | None) -> None:
         finding = templates.fill(templates.FINDING, page=page)
         changes.change(FINDINGS, FINDINGS.read_text(encoding="utf-8") + FIRST_FINDINGS * finding)
         findings = FIRST_FINDINGS * msgspec.toml.decode(finding, type=dict[str, tuple[Finding, ...]])[page]
+    front = paths.ROOT / "book" / "intro.ipynb"
+    before = re.findall(r"book/([\w-]+)", contents[: contents.index(f"book/{page}\n")])
+    changes.change(front, notebook.text(linked(notebook.read(front), before, page)))
     changes.make(paths.ROOT / "book" / f"{page}.ipynb", notebook.text(_cells(words, findings)))
     init = paths.KERNELS / chapter / "__init__.py"
     changes.make(init, f'"""The code that the chapter ``book/{page}.ipynb`` runs."""\n')
@@ -63,6 +66,20 @@ def listed(toc: str, page: str, part: str | None) -> tuple[str, str]:
     end = starts[at] + last.end()
     before = toc[:end] if toc[:end].endswith("\n") else toc[:end] + "\n"
     return wanted, f"{before}{last[1]}book/{page}\n{toc[end:]}"
+
+
+def linked(front: list[notebook.Cell], before: list[str], page: str) -> list[notebook.Cell]:
+    """Return the cells of the front page with a link to a new page, behind the last of the pages `before` that has one
+    in a list."""
+    link = f"- [{_title(page)}]({page}.ipynb), {{minutes}}`{page}`: to be written.\n"
+    for name in reversed(before):
+        item = re.compile(rf"(?m)^- \[[^]]*\]\({name}\.(?:ipynb|md)\).*\n(?:  .*\n)*")
+        for at, cell in enumerate(front):
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown" and (found := item.search(source)):
+                text = notebook.markdown(cell["id"], source[: found.end()] + link + source[found.end() :])
+                return [*front[:at], text, *front[at + 1 :]]
+    raise UsageError("book/intro.ipynb has no list that links to the chapters")
 
 
 def _title(page: str) -> str:
@@ -101,6 +118,7 @@ def _next_steps(page: str, chapter: str) -> list[str]:
         f"say in tests/kernels/{chapter}/test_chapter.py what the text claims of kernels",
         f"mark its findings at the end of book/findings.toml: {FIRST_FINDINGS} to 6, one sentence each; "
         "with a ladder's times, say below them what you expect of a second GPU: two_gpus_table",
+        "say on the front page, book/intro.ipynb, what the chapter is about",
         f"make run NOTEBOOK={page}",
         f".venv/bin/python -m pytest tests/kernels/{chapter} tests/bench/test_exercise.py "
         f"tests/book -k '{chapter} or {page}'",

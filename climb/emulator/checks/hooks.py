@@ -95,8 +95,9 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
         clock.hand_over(group.lanes, address + site.offset, gives, takes, site.acquires)
 
 
-def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
-    """Report a load from global memory."""
+def _reach(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """Check what every access to global memory must keep to: earlier launches, blocks of the heap, asynchronous
+    accesses that are in flight."""
     batch = group.batch
     if batch.dependence is not None:
         batch.dependence.access(group, site, allocation, address)
@@ -104,6 +105,12 @@ def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) 
         check_block(group, site, allocation, address)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
+
+
+def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """Report a load from global memory."""
+    batch = group.batch
+    _reach(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
         check_read(group, site, allocation, address)
     if batch.clock is not None:
@@ -119,13 +126,8 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
-    if batch.dependence is not None:
-        batch.dependence.access(group, site, allocation, address)
-    if allocation.heap is not None:
-        check_block(group, site, allocation, address)
+    _reach(group, site, allocation, address)
     data = allocation.view(site.container)
-    if batch.in_flight is not None:
-        batch.in_flight.check_global(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
         if batch.global_shadow is not None:
@@ -153,12 +155,7 @@ def store_rows(
     """Like `store`, for warps that store consecutive elements, starting at `first` (warps,). Requires that no places
     are recorded."""
     batch = group.batch
-    if batch.dependence is not None:
-        batch.dependence.access(group, site, allocation, address)
-    if allocation.heap is not None:
-        check_block(group, site, allocation, address)
-    if batch.in_flight is not None:
-        batch.in_flight.check_global(group, site, allocation, address)
+    _reach(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
     if batch.footprint is not None:
@@ -190,12 +187,7 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """Report an atomic operation on global memory."""
     batch = group.batch
-    if batch.dependence is not None:
-        batch.dependence.access(group, site, allocation, address)
-    if allocation.heap is not None:
-        check_block(group, site, allocation, address)
-    if batch.in_flight is not None:
-        batch.in_flight.check_global(group, site, allocation, address)
+    _reach(group, site, allocation, address)
     if allocation.written is not None:
         if batch.check_uninitialised and site.operation != "exch":
             check_read(group, site, allocation, address)

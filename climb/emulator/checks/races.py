@@ -90,8 +90,11 @@ def _lacks_fence(group: Group, clock: Clock, before: np.ndarray, at: tuple[int, 
     ids = lanes.thread
     if launch_wide:
         ids = (lanes.block + group.batch.start) * lanes.threads + ids
+    without = clock.unordered(before, lanes, ids[:, :, None], launch_wide)[at]
     clock.complete_relaxed_loads(lanes, True)
-    return not clock.unordered(before, lanes, ids[:, :, None], launch_wide)[at]
+    # Only the difference tells what a fence does: where readers are kept one by one, the clock alone may call a stamp
+    # of several lanes ordered, though one of them is not.
+    return bool(without and not clock.unordered(before, lanes, ids[:, :, None], launch_wide)[at])
 
 
 def write_conflict(

@@ -51,11 +51,11 @@ def _is_shared(emitter: Emitter, instruction: ptx.Instruction, space: str) -> No
     emitter.write(target, "pred", code)
 
 
-@special("isspacep.{space}", results=("pred",), operands=("s64",), space=("local", "param"))
+@special("isspacep.{space}", results=("pred",), operands=("s64",), space=("local", "param", "param::entry"))
 def _is_in_window(emitter: Emitter, instruction: ptx.Instruction, space: str) -> None:
     target, address = instruction.operands
     value = emitter.read(address, "s64")
-    base = f"{space.upper()}_WINDOW"
+    base = f"{space.partition('::')[0].upper()}_WINDOW"
     emitter.write(target, "pred", f"({value} >= {base}) & ({value} < {base} + (LOCAL_WINDOW - SHARED_WINDOW))")
 
 

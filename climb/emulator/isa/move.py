@@ -81,8 +81,9 @@ def _same_address(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> N
 
 
 @special("cvta{to}.{space}.u64", results=("s64",), operands=("s64",), to=("", ".to"),
-         space=("shared", "local", "param"))  # fmt: skip
+         space=("shared", "local", "param", "param::entry"))  # fmt: skip
 def _window(emitter: Emitter, instruction: ptx.Instruction, to: str, space: str) -> None:
     """Add the base of the window that a space has in generic addresses, or subtract it."""
     target, source = instruction.operands
-    emitter.write(target, "s64", f"{emitter.read(source, 's64')} {'-' if to else '+'} {space.upper()}_WINDOW")
+    base = f"{space.partition('::')[0].upper()}_WINDOW"
+    emitter.write(target, "s64", f"{emitter.read(source, 's64')} {'-' if to else '+'} {base}")

@@ -35,7 +35,7 @@ NAMES = tuple(
     )
 )  # fmt: skip
 _TYPE = re.compile(r"(?!b1024)[subf]\d+(?:x\d)?|bf16(?:x2)?|tf32(?:x2)?|e\d+m\d+(?:x\d)?|f16x2|pred")
-_SPACE = re.compile(r"global|local|const|param|shared(?:::\w+)?")
+_SPACE = re.compile(r"global|local|const|param(?:::\w+)?|shared(?:::\w+)?")
 _KINDS = (
     _TYPE,
     _SPACE,

@@ -7,7 +7,6 @@ each portion, so that an interrupted command loses little.
 
 from __future__ import annotations
 
-import datetime
 import functools
 import hashlib
 import json
@@ -330,8 +329,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
     order = {_key(step.names): n for which in steps.values() for n, step in enumerate(which)}
     every = sorted(points.values(), key=lambda point: order.get(_key(point), -1))
     data = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "tool": nsight.version(),
         "nvrtc": compiler(steps),
         "device": gpu,

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 import pickle
 import re
@@ -172,8 +171,7 @@ def record_clean(
     rows = measure(asked, seconds)
     kept = _rows(path) if ladders else []
     data = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "tool": sanitizer_version(),
         "device": device,
         "ladders": sorted([*(row for row in kept if row["ladder"] not in asked), *rows], key=lambda row: row["ladder"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import os
 import pickle
@@ -196,8 +195,7 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
         for key, said in asked(mended, rest, pool, Path(name)).items():
             found[key] |= {"mended": said["errors"], "mended_driver": said["driver"]}
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "tool": sanitizer_version(),
         "nvrtc": ".".join(map(str, nvrtc_version())),
         "faults": [

@@ -7,7 +7,6 @@ writes ``records/<gpu>/emulator/stages.json``.
 
 from __future__ import annotations
 
-import datetime
 import pickle
 import tempfile
 from pathlib import Path
@@ -154,8 +153,7 @@ def record_stages(folder: Path | None = None, prepared: Path | None = None) -> t
     device = hardware.device_block()
     path = record_path(hardware.gpu_slug(device["name"]), folder)
     found = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "tool": sanitizer_version(),
         "nvrtc": ".".join(map(str, nvrtc_version())),
         "device": device,

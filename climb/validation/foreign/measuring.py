@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import lzma
 import pickle
@@ -154,8 +153,7 @@ def _write(
     gpu: dict[str, Any],
 ) -> None:
     data = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "tool": nsight.version(),
         "nvrtc": compiler({"programs": [step for group in groups for step in group]}),
         "device": gpu,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import pickle
 import tempfile
 from collections.abc import Sequence
@@ -99,8 +98,7 @@ def compare(folder: Path) -> dict[str, Any]:
         seeds = mine.pop("seeds")
         mine["seeds"] = [min(seeds, default=0), max(seeds, default=-1)]
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": hardware.commit(),
+        **hardware.origin(),
         "nvrtc": ".".join(map(str, nvrtc_version())),
         "device": hardware.device_block(),
         "kinds": kinds,

@@ -8,7 +8,6 @@ process launches every case once, with the machine code that the toolchain here 
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import pickle
 import subprocess
@@ -139,7 +138,7 @@ def profile(prepared: Prepared) -> dict[str, Any]:
     if done.returncode or len(rows) != len(labels):
         raise RuntimeError(f"ncu profiled {len(rows)} of {len(labels)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "date": hardware.today(),
         "tool": nsight.version(),
         "device": hardware.device_block(),
         "nvrtc": ".".join(map(str, prepared.nvrtc)),

@@ -7,7 +7,6 @@ and ncu profiles that process.
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import subprocess
 import sys
@@ -140,9 +139,8 @@ def profile() -> dict[str, Any]:
             f"ncu profiled {len(rows)} launches of {len(wanted)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        **hardware.origin(),
         "tool": nsight.version(),
-        "commit": hardware.commit(),
         "device": hardware.device_block(),
         "metrics": METRICS,
         "points": [

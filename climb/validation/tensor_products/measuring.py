@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -85,7 +84,7 @@ def record_products(sums: int, seed: int, folder: Path | None, keep: Path | None
         found = compare(FORMS.values(), launch, sums, seed, keep)
     device = hardware.device_block()
     out = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), "commit": hardware.commit(),
+        **hardware.origin(),
         "nvrtc": ".".join(map(str, nvrtc_version())), "device": device, "seed": seed, "forms": found,
     }  # fmt: skip
     path = record_path(hardware.gpu_slug(device["name"]), folder)

@@ -11,6 +11,7 @@
 #include "../../common/hopper/wgmma_narrow.cuh"
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
+#include "../store_by_rows.cuh"
 #include "slot.cuh"
 #include "split.cuh"
 
@@ -146,8 +147,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
     }
     __syncthreads();  // all reads of the ring are done before sums replace the stages
-    using Sums = float[kBatch][kSumPitch];
-    Sums* shared = reinterpret_cast<Sums*>(stages);
+    using Sums = float[kSlabs][kBatch][kSumPitch];
+    Sums& shared = reinterpret_cast<Sums&>(*stages);
     if (warp < kConsumers / kWarp) {
         const int row = warp % (4 * kRowGroups) * 16 + lane / 4;
         float* mine = &shared[warp / (4 * kRowGroups)][0][row];
@@ -158,18 +159,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
     }
     __syncthreads();  // all sums are stored before they are read by rows
-    for (int n = threadIdx.x; n < kTileRows * kBatch; n += kThreads) {
-        const int r = n % kTileRows;
-        const int s = n / kTileRows;
-        float sum = 0.0f;
-#pragma unroll
-        for (int j = 0; j < kSlabs; ++j) sum += shared[j][s][r];
-        if (first_row + r < outputs && first_sample + s < batch) {
-            sums[(static_cast<size_t>(blockIdx.y) * batch + first_sample + s) *
-                     outputs +
-                 first_row + r] = sum;
-        }
-    }
+    store_by_rows<kThreads, kTileRows>(shared, sums, first_row, outputs, first_sample,
+                                       batch);
 }
 
 #include "../add_pieces.cuh"

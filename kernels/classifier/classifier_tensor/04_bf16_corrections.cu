@@ -8,6 +8,7 @@
 // infinity in bfloat16, and give NaN as infinite ones do.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/warp.cuh"
+#include "../store_by_rows.cuh"
 #include "corrections.cuh"
 #include "slot.cuh"
 
@@ -120,8 +121,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
     }
     __syncthreads();  // all reads of the ring are done before sums replace the stages
-    using Tile = float[kBatch][kSumPitch];
-    Tile* shared = reinterpret_cast<Tile*>(stages);
+    using Tile = float[kSlabs][kBatch][kSumPitch];
+    Tile& shared = reinterpret_cast<Tile&>(*stages);
     if (warp < kConsumers / kWarp) {
         const int row = warp % (4 * kRowGroups) * 16 + lane / 4;
         float* mine = &shared[warp / (4 * kRowGroups)][0][row];
@@ -132,18 +133,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         }
     }
     __syncthreads();  // all sums are stored before they are read by rows
-    for (int n = threadIdx.x; n < kTileRows * kBatch; n += kThreads) {
-        const int r = n % kTileRows;
-        const int s = n / kTileRows;
-        float sum = 0.0f;
-#pragma unroll
-        for (int j = 0; j < kSlabs; ++j) sum += shared[j][s][r];
-        if (first_row + r < outputs && first_sample + s < batch) {
-            sums[(static_cast<size_t>(blockIdx.y) * batch + first_sample + s) *
-                     outputs +
-                 first_row + r] = sum;
-        }
-    }
+    store_by_rows<kThreads, kTileRows>(shared, sums, first_row, outputs, first_sample,
+                                       batch);
 }
 
 #include "../add_pieces.cuh"

@@ -1,22 +1,5 @@
 // One box in, or out: what the copy engine makes of a tensor map. RANK is 1 to 5.
-#include "ptx.cuh"
-
-#define JOIN(a, b) a##b
-#define NAME(base, rank) JOIN(base, rank)
-#if RANK == 1
-#define PLACES "{%2}"
-#elif RANK == 2
-#define PLACES "{%2, %3}"
-#elif RANK == 3
-#define PLACES "{%2, %3, %4}"
-#elif RANK == 4
-#define PLACES "{%2, %3, %4, %5}"
-#else
-#define PLACES "{%2, %3, %4, %5, %6}"
-#endif
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
-#define AT "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+#include "tensor.cuh"
 
 // Loads the box at c into shared memory, `offset` bytes after a multiple of 1024, and
 // copies `bytes` from the multiple on to out.
@@ -43,22 +26,6 @@ extern "C" __global__ void load_box(const __grid_constant__ TensorMap map,
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = shared[i];
 }
 
-// Stores `bytes` of `in`, which are the box in shared memory, to the tensor.
-#define STORE(name, opcode)                                                            \
-    extern "C" __global__ void name(const __grid_constant__ TensorMap map,             \
-                                    const unsigned char* in, int bytes, int c0,        \
-                                    int c1, int c2, int c3, int c4) {                  \
-        extern __shared__ __align__(1024) unsigned char shared[];                      \
-        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];       \
-        fence_proxy();                                                                 \
-        __syncthreads();                                                               \
-        if (threadIdx.x == 0) {                                                        \
-            asm volatile(opcode " [%1, " PLACES "], [%0];"                             \
-                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");    \
-            commit();                                                                  \
-            wait_reads();                                                              \
-        }                                                                              \
-    }
 #define DIMENSIONS STRING(RANK) "d.global.shared::cta."
 #define REDUCE(how) \
     STORE(how##_box, "cp.reduce.async.bulk.tensor." DIMENSIONS #how ".tile.bulk_group")

@@ -1,20 +1,14 @@
 // Pixels in, or out: what the copy engine makes of a tensor map in im2col mode. RANK: 3
 // to 5.
-#include "ptx.cuh"
+#include "tensor.cuh"
 
 #if RANK == 3
-#define PLACES "{%2, %3, %4}"
 #define OFFSETS "{%8}"
 #elif RANK == 4
-#define PLACES "{%2, %3, %4, %5}"
 #define OFFSETS "{%8, %9}"
 #else
-#define PLACES "{%2, %3, %4, %5, %6}"
 #define OFFSETS "{%8, %9, %10}"
 #endif
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
-#define AT "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
 typedef unsigned short Offset;
 
 // Loads the pixels from c on into shared memory, and copies `bytes` of it to out.
@@ -44,22 +38,7 @@ extern "C" __global__ void load_pixels(const __grid_constant__ TensorMap map,
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = shared[i];
 }
 
-// Stores or adds `bytes` of `in` to the tensor, as pixels from c on.
-#define STORE(name, opcode)                                                            \
-    extern "C" __global__ void name(const __grid_constant__ TensorMap map,             \
-                                    const unsigned char* in, int bytes, int c0,        \
-                                    int c1, int c2, int c3, int c4) {                  \
-        extern __shared__ __align__(1024) unsigned char shared[];                      \
-        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];       \
-        fence_proxy();                                                                 \
-        __syncthreads();                                                               \
-        if (threadIdx.x == 0) {                                                        \
-            asm volatile(opcode " [%1, " PLACES "], [%0];"                             \
-                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");    \
-            commit();                                                                  \
-            wait_reads();                                                              \
-        }                                                                              \
-    }
+// Stores or adds pixels from c on.
 #define FROM_SHARED STRING(RANK) "d.global.shared::cta."
 STORE(store_pixels, "cp.async.bulk.tensor." FROM_SHARED "im2col_no_offs.bulk_group")
 STORE(add_pixels,

@@ -3,37 +3,20 @@ the cuts of its kernels fit the GPU."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from tools.thorough import choose as choose_sizes
 from tools.thorough import thorough
 
-from climb import check, count_kernel, load_ladder, verify
-from climb.bench.exercise import drifted
+from climb import count_kernel, load_ladder, verify
 from climb.emulator import ALL_CHECKS, Race, checking, run
 from climb.toolchain import resources
 from kernels.conv_layers.convlayer.layer import reference
 from kernels.conv_layers.convlayer.planes import Plane
-from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, keep, parts_for, window
+from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, parts_for
 from kernels.conv_layers.report_layouts import unchunked
 
-ROOT = Path(__file__).resolve().parents[3]
-CHAPTER = ROOT / "book" / "conv-layers.ipynb"
 LAYER = load_ladder("convlayer")
-EXERCISES = pytest.mark.parametrize("exercise", [keep, window], ids=lambda exercise: exercise.name)
-
-
-@EXERCISES
-def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
-    assert check(exercise.solution, exercise)
-    assert not check(exercise.skeleton, exercise)
-
-
-@EXERCISES
-def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
-    assert not drifted(CHAPTER, exercise)
 
 
 def test_right_and_wrong_paper_answers_are_told_apart() -> None:
