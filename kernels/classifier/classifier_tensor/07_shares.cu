@@ -26,7 +26,6 @@ __device__ __forceinline__ void meet_again(
 {
     const unsigned step = first ? 0x80000000u - (blocks - 1) : 1;
     unsigned before, now;
-    __threadfence();
     asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                  : "=r"(before)
                  : "l"(counter), "r"(step)

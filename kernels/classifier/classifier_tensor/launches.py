@@ -207,14 +207,16 @@ def tickets(size: Size) -> tuple[Launch, ...]:
 
 #: ``shares``: the outputs of a tile, and the kernel's kStages, by kSamples.
 SHARES_ROWS, SHARES_STAGES = 256, {32: 5, 64: 4}
+#: The least stages of a piece, nearly a ring: more pieces than that read no faster, and all have to be added up.
+LEAST_STAGES = 4
 
 
 def shares_plan(size: Size) -> tuple[int, int, int, int]:
-    """Samples of a tile, tiles of outputs and of samples, pieces: a block per SM."""
+    """Samples of a tile, tiles of outputs and of samples, pieces: a block per SM, unless that makes pieces too small."""
     samples = 32 if size["batch"] <= 32 else 64
     rows, down = ceil_div(size["outputs"], SHARES_ROWS), ceil_div(size["batch"], samples)
-    stages = max(1, ceil_div(size["inputs"], DEPTH))
-    return samples, rows, down, max(1, min(tuning.SMS // max(1, rows * down), stages))
+    pieces = ceil_div(size["inputs"], DEPTH) // LEAST_STAGES
+    return samples, rows, down, max(1, min(tuning.SMS // max(1, rows * down), pieces))
 
 
 def shares_sums(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:

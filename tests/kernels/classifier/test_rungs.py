@@ -9,7 +9,7 @@ from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
 from climb import WrongResult
-from climb.emulator import EmulatorError, OutOfBounds, Race
+from climb.emulator import EmulatorError, EndlessLoop, OutOfBounds, Race
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -82,6 +82,13 @@ CORNERS = [
         {"kernels.classifier.classifier.tuning.SMS": 4},
         only="pieces_done",
     ),
+    Corner(
+        "classifier_tensor",
+        "several tiles of 64 samples, stages that are drawn, pieces that divide nothing",
+        {"inputs": 13 * 32, "outputs": 260, "batch": 63},
+        {"kernels.classifier.classifier.tuning.SMS": 6},
+        only="meetings",
+    ),
     Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
 
@@ -133,6 +140,11 @@ PLANTED = [
     ("classifier_tensor", "tickets", "sync_some(7, kConsumers);  // all reads", "// all reads", EmulatorError),
     ("classifier_tensor", "tickets", "__threadfence();  // the sums are", "// the sums are", Race),
     ("classifier_tensor", "tickets", "pieces - 1) == pieces - 1", "pieces - 1) == 0", Race),
+    ("classifier_tensor", "shares", "atom.release.gpu", "atom.relaxed.gpu", Race),
+    ("classifier_tensor", "shares", "ld.acquire.gpu", "ld.relaxed.gpu", Race),
+    ("classifier_tensor", "shares", "0x80000000u - (blocks - 1)", "0x80000000u - blocks", EndlessLoop),
+    ("classifier_tensor", "shares", "sync_some(1 + group, 128);\n    const", "const", EmulatorError),
+    ("classifier_tensor", "shares", "whose % 4 * 2;", "whose % 4;", Race),
     ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),
     ("classifier_f16", "slabs", "j < kSlabs; ++j) total", "j < 1; ++j) total", WrongResult),
     ("classifier_f16", "slabs", "mbarrier_wait(&full[at.slot], at.parity);", "", EmulatorError),
@@ -156,9 +168,11 @@ HIDDEN = [
     ("classifier_tensor", "bf16_corrections", "part.high[j];", "part.high[j] + part.corrections[j];", WrongResult),
     ("classifier_tensor", "clusters", "if (lane == 0) mbarrier_arrive(&empty[slot]);", "", EmulatorError),
     ("classifier_tensor", "clusters", "sync_consumers();  // all reads", "// all reads", EmulatorError),
-    ("classifier_tensor", "tickets", "if (lane == 0) mbarrier_arrive(&empty[i % kRing]);", "", EmulatorError),
+    ("classifier_tensor", "tickets", "if (lane == 0) mbarrier_arrive(&slots.empty[i % kRing]);", "", EmulatorError),
     ("classifier_tensor", "tickets", "n < kDeep * kSamples", "n < kDeep * kWarp", EmulatorError),
-    ("classifier_tensor", "tickets", "pieces * kRing + atomicAdd", "2 * kRing - 1 + atomicAdd", WrongResult),
+    ("classifier_tensor", "tickets", "at.pieces * kRing + atomicAdd", "2 * kRing - 1 + atomicAdd", WrongResult),
+    ("classifier_tensor", "shares", "(kQuads + pieces - 1) / pieces", "kQuads / pieces", WrongResult),
+    ("classifier_tensor", "shares", "at.pieces * kRing + atomicAdd", "2 * kRing - 1 + atomicAdd", WrongResult),
     ("classifier_f16", "slabs", "if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);", "", EmulatorError),
     ("classifier_f16", "slabs", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
 ]  # fmt: skip
