@@ -85,7 +85,7 @@ CORNERS = [
     Corner(
         "classifier_tensor",
         "several tiles of 64 samples, stages that are drawn, pieces that divide nothing",
-        {"inputs": 13 * 32, "outputs": 260, "batch": 63},
+        {"inputs": 17 * 32, "outputs": 260, "batch": 63},
         {"kernels.classifier.classifier.tuning.SMS": 6},
         only="meetings",
     ),
