@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from climb.toolchain import cache, minimal, precompiled
+from climb.toolchain import assembler, cache, minimal, precompiled
 from climb.toolchain.diagnostics import Diagnostic, parse_log
 from climb.toolchain.errors import CompileError
 from climb.toolchain.file_names import ROOT, shown_prefixes
@@ -48,7 +48,7 @@ class Program:
         headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
         own = [self.source, self.filename, self.expressions, flags, want]
         name = cache.digest([compiler_versions(), nvrtc_version(), headers, texts, *own])
-        return cache.keep(name, lambda: self._run(flags, arch, want))
+        return cache.keep(name, lambda: self._run(flags, arch, want) if want == "ptx" else self._whole(arch, options))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
         folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
@@ -62,13 +62,25 @@ class Program:
     def _headers(self) -> dict[str, str]:
         return included_files(self.source, self.include_dirs)
 
-    def _run(self, flags: list[str], arch: str, want: str) -> cache.Made:
-        """Compile as fast as this source can be compiled. The messages of a wrong one come from a plain compilation.
+    def _whole(self, arch: str, options: tuple[str, ...]) -> cache.Made:
+        """Make PTX and machine code: if possible from the PTX that a launch on the emulator needs as well.
 
         Machine code is made with the declarations that it has on a GPU: the order of neighbouring loads may depend on
         NVRTC's memory addresses, and with them on what it has read before.
         """
-        small = minimal.flags([self.source, *self.expressions, *self._headers().values()]) if want == "ptx" else []
+        if assembler.serves(options) and not self._minimal():
+            log, images, names = self.compile(arch, options, want="ptx")
+            if made := assembler.assemble(images["ptx"], arch):
+                code, report = made
+                return f"{log}\n{report}".strip(), {"ptx": images["ptx"], "cubin": code}, names
+        return self._run(self._cubin_flags(arch, options), arch, "cubin")
+
+    def _minimal(self) -> list[str]:
+        return minimal.flags([self.source, *self.expressions, *self._headers().values()])
+
+    def _run(self, flags: list[str], arch: str, want: str) -> cache.Made:
+        """Compile as fast as this source can be compiled. The messages of a wrong one come from a plain compilation."""
+        small = self._minimal() if want == "ptx" else []
         with contextlib.suppress(CompileError):
             if headers := precompiled.flags(self.source, flags):
                 with precompiled.lock:

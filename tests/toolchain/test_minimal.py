@@ -57,3 +57,8 @@ def test_messages_are_those_of_a_run_with_all_declarations(runs: list[bool]) -> 
 )
 def test_names_of_the_omitted_declarations_are_known(need: str) -> None:
     assert minimal.flags([KERNEL]) == ["-minimal"] and minimal.flags([KERNEL, need]) == []
+
+
+def test_large_sources_keep_the_declarations() -> None:
+    comment = f"// {'-' * (minimal.SMALL - len(KERNEL) - 4)}\n"
+    assert minimal.flags([KERNEL, comment]) == ["-minimal"] and minimal.flags([KERNEL, f"-{comment}"]) == []

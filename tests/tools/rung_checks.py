@@ -8,6 +8,7 @@ that the checks must find (ladder, rung, original text, faulty text, expected er
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.identity import expand_includes
-from climb.bench.problem import Problem, Size
+from climb.bench.problem import Size
 from climb.toolchain.includes import included_files
 from tools import thorough as thoroughness
 from tools.corners import with_fault
@@ -107,11 +108,12 @@ def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
     yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
 
 
-def _middling_first(problem: Problem) -> list[Size]:
-    """The sizes to check, beginning with the one of middling work."""
-    by_work = sorted(problem.check, key=lambda size: problem.bytes(size) + problem.flops(size))
-    middle = len(by_work) // 2
-    return [*by_work[middle:], *reversed(by_work[:middle])]
+def _least_of_several_blocks_first(rung: BoundRung) -> list[Size]:
+    """The sizes to check, by work; those that the rung computes in a single block last."""
+    problem = rung.ladder.problem
+    taken = [size for size in problem.check if rung.rung.requires(size) is None]
+    by_work = sorted(taken, key=lambda size: problem.bytes(size) + problem.flops(size))
+    return sorted(by_work, key=lambda size: all(math.prod(launch.grid) == 1 for launch in rung.launches(size)))
 
 
 def _poisoned(rung: BoundRung, name: str, sizes: Iterable[Size]) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
@@ -141,8 +143,8 @@ def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
     rung, name = poisoned
     ladder, problem = rung.ladder.name, rung.ladder.problem
     reaches_all = (ladder, name) in REACHES_ALL or (ladder, rung.name, name) in REACHES_ALL_OF_ONE
-    from_the_last = reaches_all or thoroughness.enabled
-    choices = _poisoned(rung, name, reversed(problem.check) if from_the_last else _middling_first(problem))
+    sizes = reversed(problem.check) if thoroughness.enabled else _least_of_several_blocks_first(rung)
+    choices = _poisoned(rung, name, sizes)
     first = next(choices)
     if reaches_all:
         size, inputs, _ = first

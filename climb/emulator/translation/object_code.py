@@ -32,9 +32,10 @@ _GLOBALS: dict[str, object] = {
 class ObjectCode:
     """A translated kernel, not linked yet.
 
-    `function` is the kernel without its body. `source` is the generated Python, compressed, `bytecode` its marshalled
-    code. `constants` maps names in generated code to (dtype, bytes) of (1,1) arrays. Those in `relocated_constants`,
-    and the sites whose indices are in `relocated_sites`, contain an address relative to the module.
+    `function` is the kernel without its body. `source` is the generated Python, compressed, `bytecode` the marshalled
+    code of its functions, one by one. `constants` maps names in generated code to (dtype, bytes) of (1,1) arrays. Those
+    in `relocated_constants`, and the sites whose indices are in `relocated_sites`, contain an address relative to the
+    module.
     """
 
     function: ptx.Function
@@ -67,7 +68,8 @@ def link(code: ObjectCode, variables: DeviceMemory, base: int, sources: Mapping[
         constants[name] = (value.astype(np.int64) + base).astype(value.dtype)
         constants[name].flags.writeable = False
     namespace = _GLOBALS | HELPERS | FUNCTIONS | constants | {f"S{site.index}": site for site in sites}
-    exec(marshal.loads(code.bytecode), namespace)
+    for function in marshal.loads(code.bytecode):
+        exec(function, namespace)
     functions = [namespace[f"block_{block.index}"] for block in code.blocks]
     zeros = {name: np.zeros((1, 1), DTYPES[kind]) for name, kind in code.kinds.items()}
     linked = Code(code.blocks, functions, sites, code.kinds, code.source)

