@@ -122,13 +122,14 @@ class Report(TypedDict):
 
 
 class CleanRow(TypedDict):
-    """The tools' reports on the rungs of one ladder."""
+    """The tools' reports on the rungs of one ladder. ``tool`` is compute-sanitizer's version, if not the file's."""
 
     ladder: str
     rungs: int
     launches: int
     code_sha256: str
     tools: dict[str, Report]
+    tool: NotRequired[str]
 
 
 class CleanRecord(TypedDict):

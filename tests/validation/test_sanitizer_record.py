@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.pending import REPORTED, SETTLED, TO_COUNT, TO_SANITIZE, TO_SANITIZE_AGAIN, TO_SANITIZE_NEWER
+from tools.pending import REPORTED, TO_COUNT, TO_SANITIZE, TO_SANITIZE_AGAIN, TO_SANITIZE_NEWER
 
 from climb.bench.records import pending
 from climb.bench.registry import ladder_names, load_ladder
@@ -142,6 +142,11 @@ def test_rungs_after_a_report_that_ends_the_process_run_in_another(tmp_path, mon
     assert found == {"copy": {"launches": 4, "errors": 1, "says": "b 0: Barrier error detected."}}
 
 
+def test_rows_keep_the_version_that_they_are_by() -> None:
+    record = {"tool": "new", "ladders": [{"ladder": "a"}, {"ladder": "b", "tool": "old"}]}
+    assert [row["tool"] for row in clean.rows_with_tools(record)] == ["new", "old"]
+
+
 def test_shares_keep_ladders_whole() -> None:
     ladders = {name: [name] * number for name, number in (("a", 5), ("b", 2), ("c", 2), ("d", 1))}
     assert sorted(map(sorted, clean.shares(ladders, 2))) == [["a"] * 5, ["b"] * 2 + ["c"] * 2 + ["d"]]
@@ -191,14 +196,20 @@ def test_every_rung_is_clean_under_every_tool() -> None:
 
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
-def test_newer_sanitizer_reports_nothing_of_what_it_ran_to_the_end() -> None:
-    """The rows of an H100 are by a newer version, of the same code but for what has changed since; they settle the
-    reports of the older one."""
-    newer, older = clean_record("nvidia-h100-80gb-hbm3"), clean_record()
-    assert newer["tool"] > older["tool"]
-    assert not summary.reported(newer) and len(summary.silent(newer)) >= 50
-    assert summary.reported(older) & summary.silent(newer) == SETTLED
-    same = {row["ladder"]: row["code_sha256"] for row in older["ladders"]}
-    for row in newer["ladders"]:
+def test_reports_on_rungs_are_of_the_newest_version_that_was_used() -> None:
+    """What an older version reports has been tried with the newer, whose rows stand beside the older one's."""
+    rows = clean.rows_with_tools(clean_record())
+    versions = sorted({row["tool"] for row in rows})
+    assert versions == ["compute-sanitizer 2025.3.1.0", "compute-sanitizer 2026.4.0.0"]
+    assert {row["tool"] for row in rows if row["ladder"] in REPORTED} == {versions[-1]}
+
+
+@pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
+def test_newer_sanitizer_reports_nothing_on_another_gpu() -> None:
+    """The rows of an H100 are of the same code, but for what has changed since."""
+    there, here = clean_record("nvidia-h100-80gb-hbm3"), clean_record()
+    assert not summary.reported(there) and len(summary.silent(there)) >= 50
+    same = {row["ladder"]: row["code_sha256"] for row in here["ladders"]}
+    for row in there["ladders"]:
         is_same = row["code_sha256"] == same.get(row["ladder"], row["code_sha256"])
         assert is_same is (row["ladder"] not in TO_SANITIZE_NEWER), row["ladder"]

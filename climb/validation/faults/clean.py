@@ -169,7 +169,7 @@ def record_clean(
     device = hardware.device_block()
     path = clean_path(hardware.gpu_slug(device["name"]), folder)
     rows = measure(asked, seconds)
-    kept = _rows(path) if ladders else []
+    kept = rows_with_tools(records.load(path, CleanRecord)) if ladders and path.exists() else []
     data = {
         **hardware.origin(),
         "tool": sanitizer_version(),
@@ -180,8 +180,9 @@ def record_clean(
     return path, [row for row in rows if not _is_clean(row)]
 
 
-def _rows(path: Path) -> list[Any]:
-    return list(records.load(path, CleanRecord)["ladders"]) if path.exists() else []
+def rows_with_tools(record: CleanRecord) -> list[Any]:
+    """Return the rows, each with the version of the tool that it is by, so that a later version's can join them."""
+    return [{**row, "tool": row.get("tool", record["tool"])} for row in record["ladders"]]
 
 
 def _is_clean(row: dict[str, Any]) -> bool:
