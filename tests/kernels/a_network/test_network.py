@@ -96,10 +96,9 @@ def test_second_layer_of_the_time_step_is_right_with_more_inputs_than_threads() 
     weight = rng.standard_normal((width, 4 * width), np.float32)
     parameters, activations = np.append(weight, bias), np.append(hidden, poisoned((width,), "float32"))
     offsets = [np.int32(offset) for offset in (0, 0, weight.size, hidden.size)]
-    options = "-std=c++17", f"-I{ladder.folder}"
-    count_kernel(
-        ladder["fused"].source, launch.kernel, launch.grid, launch.block, [parameters, activations, *offsets], 0, options
-    )
+    source, options = ladder["fused"].source, ("-std=c++17", f"-I{ladder.folder}")
+    args = [parameters, activations, *offsets]
+    count_kernel(source, launch.kernel, launch.grid, launch.block, args, options=options)
     np.testing.assert_allclose(activations[4 * width :], weight @ mish(hidden) + bias, rtol=1e-4, atol=1e-4)
 
 
