@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from climb.bench.registry import load_ladder
 from climb.cli import mutate
 from climb.toolchain import compile_cuda
 from climb.validation.mutation import Mutant, choosing, compiled, cuda, python, same_python
@@ -290,3 +291,11 @@ def test_machine_code_is_the_same_where_ptxas_leaves_out_what_nothing_reads() ->
     live = compile_cuda(kernel % 'asm volatile("mov.s32 %0, 7;" : "=r"(dead)); a += dead;', filename="k.cu")
     assert compiled.ptx_of(dead) != compiled.ptx_of(plain)
     assert compiled.machine_code_of(dead) == compiled.machine_code_of(plain) != compiled.machine_code_of(live)
+
+
+def test_code_is_not_compiled_for_sizes_at_which_a_rung_launches_nothing() -> None:
+    """Rows of length 0 do not compile. All of a rung's mutants would count as other programs."""
+    problem = load_ladder("conv1d").problem
+    empty = next(i for i, size in enumerate((*problem.headline, *problem.check)) if size["l"] == 0)
+    place = f"conv1d/naive@{empty + 1}-sm_90"
+    assert list(compiled.digests([f"conv1d/naive@{empty}-sm_90", place])) == [place]

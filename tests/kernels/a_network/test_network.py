@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+from climb import count_kernel, poisoned
 from climb.bench.problem import PeerUnavailable
 from kernels.a_network.unet import NARROW, ladder, unet
 from kernels.a_network.unet.network import mish, network, reference
@@ -83,6 +84,22 @@ def test_widths_and_batches_that_no_rung_takes_are_refused() -> None:
     assert ladder["persistent"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
     assert ladder["output_stationary"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
     assert ladder["output_stationary"].rung.requires({"batch": 1, "width": 96}) == "width is a power of two"
+
+
+def test_second_layer_of_the_time_step_is_right_with_more_inputs_than_threads() -> None:
+    """The checks are too narrow for a second round of its loop. At this width only a single kernel is quick."""
+    width = 96
+    launch = ladder["fused"].launches(unet(1, width))[1]
+    assert launch.kernel == f"unet_embedded<{width}>" and 4 * width > launch.block[0]
+    rng = np.random.default_rng(0)
+    hidden, bias = rng.standard_normal(4 * width, np.float32), rng.standard_normal(width, np.float32)
+    weight = rng.standard_normal((width, 4 * width), np.float32)
+    parameters, activations = np.append(weight, bias), np.append(hidden, poisoned((width,), "float32"))
+    offsets = [np.int32(offset) for offset in (0, 0, weight.size, hidden.size)]
+    source, options = ladder["fused"].source, ("-std=c++17", f"-I{ladder.folder}")
+    args = [parameters, activations, *offsets]
+    count_kernel(source, launch.kernel, launch.grid, launch.block, args, options=options)
+    np.testing.assert_allclose(activations[4 * width :], weight @ mish(hidden) + bias, rtol=1e-4, atol=1e-4)
 
 
 def test_pytorch_computes_the_same() -> None:

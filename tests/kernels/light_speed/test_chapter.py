@@ -9,11 +9,13 @@ import nbformat
 import numpy as np
 import pytest
 
-from climb import compare, count_kernel, poisoned
+from climb import compare, count_kernel, counters, load_ladder, poisoned
 from climb.bench.exercise import check, drifted
+from kernels.light_speed.chain import BLOCKS
 from kernels.light_speed.exercises import SHORT_COPY, judge, reversed_copy, triad, work
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "light-speed.ipynb"
+CHAIN = load_ladder("chain")
 CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4500.0, "fma_tflop_s": 60.0}
 
 
@@ -67,6 +69,14 @@ def test_boxes_have_as_many_right_kernels_as_the_text_says(box, right):
     cells = nbformat.read(CHAPTER, as_version=4).cells
     shown = next(cell for cell in cells if cell["id"] == box).outputs[0].data["text/plain"]
     assert len(re.findall(r"(?m)^  Right", shown)) == right
+
+
+@pytest.mark.parametrize("name", CHAIN.names)
+def test_a_chain_takes_as_many_steps_as_it_is_asked_for(name):
+    """One step too many would leave the result of `barrier` right and make its time too long."""
+    stores = counters(CHAIN[name], {"steps": 3}).total("global store").requests
+    zeroed = int(name in ("barrier", "handed_over"))  # their counter
+    assert stores == 3 * BLOCKS + zeroed
 
 
 def test_work_counts_flops_bytes_and_the_slower_of_two_times():

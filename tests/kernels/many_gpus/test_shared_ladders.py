@@ -21,7 +21,7 @@ from kernels.many_gpus.halo3d import plans
 
 pytestmark = pytest.mark.skipif(backend != "emulator", reason="ranks in one process need the stand-in")
 
-HALO, EXCHANGE = load_shared_ladder("halo3d"), load_shared_ladder("exchange")
+HALO = load_shared_ladder("halo3d")
 MATMUL, CLASSIFIER = load_shared_ladder("split_matmul"), load_shared_ladder("split_classifier")
 STEP = load_shared_ladder("gradient_step")
 FFT, TENSOR = load_shared_ladder("halo_fft"), load_shared_ladder("split_tgemm")
@@ -105,13 +105,6 @@ def test_slabs_are_transformed_right_on_any_number_of_ranks(name: str, ranks: in
     for size in FFT.problem.check:
         if taken(FFT[name], size, ranks):
             run(FFT, name, size, ranks, order="late")
-
-
-@pytest.mark.parametrize("name", EXCHANGE.names)
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_messages_arrive(name: str, ranks: int) -> None:
-    for size in EXCHANGE.problem.check:
-        run(EXCHANGE, name, size, ranks)
 
 
 @pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
