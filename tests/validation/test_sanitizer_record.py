@@ -197,7 +197,7 @@ def test_every_rung_is_clean_under_every_tool() -> None:
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_reports_on_rungs_are_of_the_newest_version_that_was_used() -> None:
-    """What an older version reports has been tried with the newer, whose rows stand beside the older one's."""
+    """A ladder that an older version reports is run under the newer, whose row replaces the older one's."""
     rows = clean.rows_with_tools(clean_record())
     versions = sorted({row["tool"] for row in rows})
     assert versions == ["compute-sanitizer 2025.3.1.0", "compute-sanitizer 2026.4.0.0"]
@@ -206,7 +206,7 @@ def test_reports_on_rungs_are_of_the_newest_version_that_was_used() -> None:
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_newer_sanitizer_reports_nothing_on_another_gpu() -> None:
-    """The rows of an H100 are of the same code, but for what has changed since."""
+    """The rows of an H100 are of the same code, except those of ladders that have changed since."""
     there, here = clean_record("nvidia-h100-80gb-hbm3"), clean_record()
     assert not summary.reported(there) and len(summary.silent(there)) >= 50
     same = {row["ladder"]: row["code_sha256"] for row in here["ladders"]}

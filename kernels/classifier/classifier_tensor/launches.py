@@ -212,7 +212,7 @@ LEAST_STAGES = 4
 
 
 def shares_plan(size: Size) -> tuple[int, int, int, int]:
-    """Samples of a tile, tiles of outputs and of samples, pieces: a block per SM, unless that makes pieces too small."""
+    """Samples of a tile, tiles of outputs and of samples, pieces: a block per SM, unless pieces became too small."""
     samples = 32 if size["batch"] <= 32 else 64
     rows, down = ceil_div(size["outputs"], SHARES_ROWS), ceil_div(size["batch"], samples)
     pieces = ceil_div(size["inputs"], DEPTH) // LEAST_STAGES

@@ -103,7 +103,7 @@ template <int kRing> struct Slots {
     bool valid[kRing];
 };
 
-// What blocks with tickets do, each function by other warps.
+// A block with tickets: its warps have different functions of these.
 template <int kGroups, int kSamples, int kRing> struct Tickets {
     using Ring = Stage<kGroups, kSamples>;
     static constexpr int kDeep = kSlabs<kGroups>;
