@@ -12,7 +12,7 @@
 #include "tickets.cuh"
 
 constexpr int kGroups = 4;
-// Shared memory has room for so many.
+// Those that fit into shared memory.
 template <int kSamples> constexpr int kStages = kSamples == 32 ? 5 : 4;
 
 // Blocks that have met, by tile and group of warps.
