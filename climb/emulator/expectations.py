@@ -126,7 +126,6 @@ class Expectations:
     def _accesses(self, quantity: str, line: int | str | None) -> list[AccessCounters]:
         kind = " ".join(quantity.split()[:2])
         self._known_line(line)
-        _unit(quantity)
         return [one for one in self.counters.lines if one.kind == kind and _at(one, line)]
 
     def _total(self, quantity: str, line: int | str | None) -> float:

@@ -79,6 +79,8 @@ WAITERS = {
     "the_poller_fences": ("POLL __threadfence(); } __syncthreads();", False),
     "all_fence": ("POLL } __syncthreads(); __threadfence();", False),
     "a_warp_fences": ("POLL } __syncwarp(); __threadfence(); __syncthreads();", False),
+    "another_lane_fences": ("POLL } __syncwarp(); if (t == 1) __threadfence(); __syncthreads();", False),
+    "another_lane_fences_at_once": ("POLL } if (t == 1) __threadfence(); __syncthreads();", True),
     "nobody_fences": ("POLL } __syncthreads();", True),
     "the_fence_is_early": ("__threadfence(); POLL } __syncthreads();", True),
 }  # fmt: skip

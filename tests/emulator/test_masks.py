@@ -55,6 +55,13 @@ extern "C" __global__ void outside(const float* in, float* out, int n, int m)
     if (i % 33 < 20) v = in[i + m];
     out[i] = v;
 }
+extern "C" __global__ void beyond(const float* in, float* out, int n, int m)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = 0;
+    if (i % 33 < m) v = (in + i)[8];  // the 8 is an offset of the instruction
+    out[i] = v;
+}
 extern "C" __global__ void indexed(const float* in, const int4* which, float* out, int n, int m)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -177,15 +184,15 @@ def test_warps_with_the_same_rows_load_them_once(monkeypatch: pytest.MonkeyPatch
     assert sum(each is not None for each in few) > 10
 
 
-@pytest.mark.parametrize("offset", [20, -1, 1 << 20])
-def test_a_load_out_of_bounds_names_the_lane_that_makes_it(monkeypatch: pytest.MonkeyPatch, offset: int) -> None:
-    monkeypatch.setitem(
-        LAUNCHES, "outside", (4, 128, (np.ones(512, np.float32), np.ones(512, np.float32), 512, offset))
-    )
+@pytest.mark.parametrize(("kernel", "m"), [("outside", 20), ("outside", -1), ("outside", 1 << 20), ("beyond", 20)])
+def test_a_load_out_of_bounds_names_the_lane_that_makes_it(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, m: int
+) -> None:
+    monkeypatch.setitem(LAUNCHES, kernel, (4, 128, (np.ones(512, np.float32), np.ones(512, np.float32), 512, m)))
     texts = []
     for pays in (False, True):
         with pytest.raises(OutOfBounds) as caught:
-            launch(monkeypatch, "outside", pays)
+            launch(monkeypatch, kernel, pays)
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
 

@@ -86,7 +86,10 @@ def test_untyped_register_is_kept_in_the_type_that_most_uses_ask_for() -> None:
         HEAD
         + """
 .visible .entry k() {
-.reg .b32 %value, %count, %bits;
+.reg .b32 %value, %count, %bits, %loaded, %low, %high;
+.reg .b64 %at;
+ld.global.f32 %loaded, [%at];
+st.global.v2.s32 [%at], {%low, %high};
 add.f32 %value, %value, %value;
 mul.f32 %value, %value, %value;
 xor.b32 %value, %value, %value;
@@ -97,3 +100,4 @@ ret;
     )
     kinds = register_kinds(ptx.parse(text).functions["k"])
     assert (kinds["%value"], kinds["%count"], kinds["%bits"]) == ("f32", "s32", "u32")
+    assert (kinds["%loaded"], kinds["%low"], kinds["%high"]) == ("f32", "s32", "s32")

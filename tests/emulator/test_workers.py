@@ -18,7 +18,7 @@ from climb.emulator import ALL_CHECKS, OutOfBounds, Race, Uninitialised, checkin
 from climb.emulator.execution import batches
 from climb.emulator.execution.batches import batch_size
 from climb.emulator.execution.processes import pool
-from climb.emulator.execution.workers import independent
+from climb.emulator.execution.workers import independent, workers
 from climb.emulator.isa import registry
 from climb.validation.foreign import PROGRAMS, Program, emulated
 
@@ -105,6 +105,16 @@ def test_error_of_the_lowest_block_is_raised(device: Device, compared: Tally, fi
 @pytest.mark.parametrize("name", ["ticket", "flag", "prints", "takes"])
 def test_kernels_whose_blocks_can_see_each_other_are_not_independent(device: Device, name: str) -> None:
     assert not independent(device.kernel(name).code)
+
+
+def test_every_line_of_a_kernel_that_prints_is_printed_despite_workers(
+    device: Device, compared: Tally, capsys: pytest.CaptureFixture
+) -> None:
+    """Only the launch's own process prints, so workers must not get any of its blocks."""
+    with workers(PROCESSES):
+        device.launch("prints", BLOCKS, THREADS, np.arange(BLOCKS * THREADS, dtype=np.int32))
+    assert sorted(map(int, capsys.readouterr().out.split())) == list(range(1, BLOCKS * THREADS))
+    assert compared == Tally(taken=0, refused=0)
 
 
 #: What instructions that reach global memory begin with. The loads, stores and atomics among them record what they
