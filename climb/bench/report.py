@@ -54,7 +54,7 @@ HEAD = (
 class Row:
     """One ladder at one headline size. ``against`` maps a peer to how many times faster the best rung is.
 
-    ``of_limit`` is a share of the problem's limit, ``of_own`` of the limit of the rung's own work, if it has some.
+    ``of_limit`` is a share of the problem's limit, ``of_own`` of the limit of the rung's own work, if that is another.
     ``slowed`` gives the SM clock in MHz of each peer, and of the best rung, that ran below 95 % of the highest.
     ``state`` is that of the whole record: fresh, stale, or pending if there is none. ``pending`` names the rungs that
     the record has not measured yet; they have no part in the row's numbers. ``peers`` has the point of each peer.
@@ -267,8 +267,8 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     except roofline.MissingCeiling:
         return row
     rung = ladder[best.name].rung
-    own = roofline.limit(ladder.problem, size, record.ceilings, rung=rung).share(best) if rung.work else None
-    return replace(row, of_limit=limit.share(best), of_own=own, limited_by=limit.limited_by)
+    share, own = limit.share(best), roofline.limit(ladder.problem, size, record.ceilings, rung=rung).share(best)
+    return replace(row, of_limit=share, of_own=None if own == share else own, limited_by=limit.limited_by)
 
 
 def cells_of(row: Row) -> list[str]:
