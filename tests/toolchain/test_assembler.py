@@ -47,8 +47,9 @@ def by_nvrtc(compiled: Compiled) -> Compiled:
 def test_machine_code_and_resources_are_those_of_nvrtc(ladder: str, rung: str) -> None:
     bound, sizes = load_ladder(ladder)[rung], load_ladder(ladder).problem.check
     size = next(size for size in sizes if bound.rung.requires(size) is None)
-    ours = bound.compiled(size)
-    theirs = by_nvrtc(ours)
+    theirs = by_nvrtc(bound.compiled(size))
+    # From the same PTX: in each run NVRTC may order the code of these kernels otherwise.
+    ours = dataclasses.replace(theirs, made_with=assembler.assemble(theirs.ptx.encode(), theirs.arch))
     assert not ours._program._minimal() and ours.cubin == theirs.cubin
     assert [resources(ours, name) for name in ours.kernels] == [resources(theirs, name) for name in ours.kernels]
     assert ours.diagnostics == theirs.diagnostics
