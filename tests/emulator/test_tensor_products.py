@@ -80,6 +80,20 @@ RARE = {
         "mma_k32_e5m2_e4m3_f32", {2: (0x80, 0x81), 3: (0x7B, 0x81), 6: (0x49, 0x82), 9: (0x81, 0x83), 13: (0x02, 0x45)},
         0x42E013F2, 0xB7000000,
     ),
+    "a sum of negative zeros is +0 with halves in quads": (
+        "mma_m8n8k4_row_col_f16_f32", {0: (0xD1F8, 0), 1: (0, 0xC615), 2: (0xC309, 0), 3: (0xF084, 0)}, 0x8000, 0,
+    ),
+    "and with a float32 accumulator": (
+        "mma_m8n8k4_col_row_f32_f32", {0: (0xB67D, 0), 1: (0xBD4C, 0), 2: (0xAA51, 0), 3: (0xADD8, 0)}, 0x80000000, 0,
+    ),
+    "rounded down, a sum below the least number is +0 if it is positive": (
+        "wmma_f64_rm", {3: (0xA25FFFFFFFFFFFFF, 0xA06FFFFFFFFFFFFF)}, 0x82DFFFFFFFFFFFFE, 0,
+    ),
+    "so is a sum of subnormal numbers": (
+        "wmma_f64_rm",
+        {0: (0xA8D43D5652FA4, 0x3E03095D54AE8F91), 1: (0x8001D4F6DC260352, 0xBE0B30A3143CE94F),
+         2: (0x800513875E453B92, 0x3FD71075E3B8FEF9), 3: (0x25E7DFB0CC9E5, 0x4020AEF85C2AE7EF)}, 0x8011EEDFF98E3255, 0,
+    ),
 }  # fmt: skip
 
 
@@ -90,7 +104,7 @@ def test_rare_sums_have_the_bits_of_an_h200(name: str) -> None:
     a, b = np.zeros_like(samples.a[:1]), np.zeros_like(samples.b[:1])
     for k, (x, y) in factors.items():
         a[0, 0, k], b[0, k, 0] = x, y
-    found = modelled(samples.form, a, b, np.full((1, 1, 1), c, np.uint32))
+    found = modelled(samples.form, a, b, np.full((1, 1, 1), c, samples.c.dtype))
     assert hex(found[0, 0, 0]) == hex(d)
 
 

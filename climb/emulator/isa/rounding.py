@@ -294,20 +294,15 @@ def fma64_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np
     """fma.{rz,rm,rp}.f64."""
     near = fma64(a, b, c)
     finite = np.broadcast_to(np.isfinite(a) & np.isfinite(b) & np.isfinite(c), near.shape)
-    out = directed(near, _exactly(_fma_error, finite, near, a, b, c), mode)
+    sign = _exactly(_fma_error, finite, near, a, b, c)
+    out = directed(near, sign, mode)
     if mode != "rm":
         return out
-    # Rounding down, an exact zero is negative, except as the sum of two positive zeros.
-    product = np.signbit(a) ^ np.signbit(b)
-    zeros = ((a == 0) | (b == 0)) & (c == 0)
-    positive = zeros & ~product & ~np.signbit(c)
-    exact = (near == 0) & (out == 0) & (zeros | (c != 0)) & ~positive
-    return np.where(finite & exact & ~_tiny(a, b, c), -0.0, out)
-
-
-def _tiny(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return where a nonzero product is added to zero: a result of zero is then an underflow and not exact."""
-    return (c == 0) & (a != 0) & (b != 0)
+    # Rounding down, an exact zero is negative, except as the sum of two positive zeros. A sum below the least subnormal
+    # number is not an exact zero: down from above zero it is +0.
+    exact = finite & (near == 0) & (sign == 0)
+    positive = ((a == 0) | (b == 0)) & (np.signbit(a) == np.signbit(b)) & (c == 0) & ~np.signbit(c)
+    return np.where(exact & ~positive, -0.0, out)
 
 
 @helper

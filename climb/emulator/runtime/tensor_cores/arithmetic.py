@@ -131,12 +131,16 @@ def quad_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> n
 
     For float32 results, a chain of fused multiply-adds by ascending k is added to the accumulator; for halves, the sum
     of the first two products, then that of the other two.
+
+    The machine code begins the chain with +0, so it never gives -0; each of the two sums begins with a plain product.
     """
     left, right = (widen(each, "f16").astype(np.float32) for each in (a, b))
     total = widen(c, "f16").astype(np.float32) if types.c == "f16" else c.view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         for chain in ((0, 1, 2, 3),) if types.d == "f32" else ((0, 1), (2, 3)):
             part = left[:, :, chain[0], None] * right[:, chain[0], None]
+            if types.d == "f32":
+                part += np.float32(0)  # -0 becomes +0
             for k in chain[1:]:
                 part = fma32(left[:, :, k, None], right[:, k, None], part)
             total = total + part
