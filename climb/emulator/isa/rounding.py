@@ -186,8 +186,7 @@ def _narrow(high: np.ndarray, low: np.ndarray, zero: np.ndarray, mode: str) -> n
 @helper
 def fma_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
     """fma.{rz,rm,rp}.f32."""
-    product = np.multiply(a, b, dtype=np.float64)
-    wide = np.broadcast_to(c, product.shape).astype(np.float64)
+    product, wide = np.broadcast_arrays(np.multiply(a, b, dtype=np.float64), c.astype(np.float64))
     both = (product == 0) & (wide == 0)
     opposite = np.where(both, np.signbit(product) | np.signbit(wide), product == -wide)
     return _narrow(*two_sum(product, wide), opposite, mode)
