@@ -42,11 +42,11 @@ def test_fused_doubles_are_rounded_once_in_every_mode(mode):
     tiny, near = 2.0**-1074, 1 + 2.0**-52
     rows += [(a, b, c) for a in (0.0, -0.0, 1.0, -1.0) for b in (0.0, 1.0, -3.0) for c in (0.0, -0.0, 1.0, 3.0, -1.0)]
     rows += [(tiny, 0.5, 0.0), (tiny, -0.5, 0.0), (-tiny, -0.25, -0.0), (2.0**1023, 4.0, -1.0), (near, near, -near)]
-    # Sums that are not zero and yet below the least number: a product that cancels all but its own last bits, and one
-    # whose smaller half c takes away.
-    least, apart = 2.0**-505 * (2 - 2.0**-52), 2.0**-474 * (2 - 2.0**-52)
-    rows += [(x * least, apart, -x * least * apart) for x in (1.0, -1.0)]
-    rows += [(x * 1.25, tiny * 0.75, -x * tiny) for x in (1.0, -1.0)]
+    # Sums that are not zero and yet below the least number: c cancels a product but for its last bits, or takes the
+    # least number away from five quarters of it.
+    left, right = 2.0**-505 * (2 - 2.0**-52), 2.0**-474 * (2 - 2.0**-52)
+    rows += [(x * left, right, -x * left * right) for x in (1.0, -1.0)]
+    rows += [(x * 1.25, tiny, -x * tiny) for x in (1.0, -1.0)]
     check(f"fma.{mode}.f64", ("f64",) * 3, "f64", lambda a, b, c: reference.fma(a, b, c, "f64", mode), rows)
 
 
