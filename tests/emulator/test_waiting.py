@@ -65,3 +65,31 @@ def test_lanes_reconverge_after_a_loop_with_atomics():
     out = np.zeros(32, np.int32)
     found = device.launch("k", 1, 32, np.zeros(1, np.uint32), out)
     assert out.tolist() == list(range(1, 33)) and found.total("global store").requests == 1
+
+
+MEETING = r"""extern "C" __global__ void k(unsigned* met, const float* a, float* o) {
+    int b = blockIdx.x, t = threadIdx.x;
+    o[b * blockDim.x + t] = a[b * blockDim.x + t];
+    __syncthreads();
+    if (t == 0) {
+        unsigned now;
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" :: "l"(met) : "memory");
+        do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(met) : "memory");
+        while (now < gridDim.x);
+    }
+    __syncthreads();
+    if (b == 0) for (int other = 1; other < gridDim.x; ++other) o[t] += o[other * blockDim.x + t]; }"""
+
+
+def test_blocks_that_fit_on_the_gpu_can_wait_for_each_other_in_a_large_launch():
+    """66 blocks of 1024 threads are more lanes than a batch has, and half of what the GPU runs at a time."""
+    data = np.random.default_rng(0).integers(0, 9, (66, 1024)).astype(np.float32)
+    out = np.zeros_like(data)
+    Device(MEETING).launch("k", 66, 1024, np.zeros(1, np.uint32), data, out)
+    assert np.array_equal(out[0], data.sum(0)) and np.array_equal(out[1:], data[1:])
+
+
+def test_blocks_that_do_not_fit_on_the_gpu_wait_in_vain():
+    data = np.zeros((400, 1024), np.float32)
+    with pytest.raises(EndlessLoop):
+        Device(MEETING).launch("k", 400, 1024, np.zeros(1, np.uint32), data, np.zeros_like(data), max_steps=30000)

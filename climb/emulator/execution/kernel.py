@@ -33,7 +33,7 @@ from .cooperative import make_workspace, resident_blocks
 from .jobs import Origin
 from .processes import pool
 from .schedules import Schedule, current
-from .workers import commutes, independent, number_of_workers
+from .workers import commutes, independent, number_of_workers, waits_for_blocks
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -90,7 +90,8 @@ class Kernel:
         `max_steps`: the number of basic blocks that a batch may run before it counts as an endless loop. `checks`: the
         optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
-        they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
+        they fit on the GPU. A launch that is not cooperative runs them so if they fit and the kernel has a load that
+        acquires what other blocks wrote. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
         `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the current one, see
         `schedules`. `dependent`: whether it is a programmatic dependent launch, which on a GPU may start before the
         launch before on the same memory has ended; None for what `checks.dependent_launches` says.
@@ -105,7 +106,10 @@ class Kernel:
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
         wide = blocks * threads > MOST_LANES and self._any_order
-        size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters), wide)
+        together = cooperative or (
+            self._waits_for_blocks and blocks <= self._resident(threads, shared_bytes, registers)
+        )
+        size = blocks if together else batch_size(blocks, threads, math.prod(clusters), wide)
         enabled, chain = chosen(checks), chain_of(memory)
         schedule = schedule or current()
         processes = number_of_workers()
@@ -161,6 +165,10 @@ class Kernel:
         return self._independent and commutes(self.code)
 
     @cached_property
+    def _waits_for_blocks(self) -> bool:
+        return waits_for_blocks(self.code)
+
+    @cached_property
     def _lets_next_start(self) -> bool:
         return lets_next_start(self.code)
 
@@ -206,9 +214,12 @@ class Kernel:
 
     def _check_resident(self, blocks: int, threads: int, shared_bytes: int, registers: int) -> None:
         """Raise LaunchError if the blocks of a cooperative launch do not fit on the GPU at the same time."""
-        most = resident_blocks(threads, self._translated.layout.shared_bytes + shared_bytes, registers)
+        most = self._resident(threads, shared_bytes, registers)
         if blocks > most:
             raise self._wrong(f"{blocks} blocks in a cooperative launch; {most} of them fit on the GPU at a time")
+
+    def _resident(self, threads: int, shared_bytes: int, registers: int) -> int:
+        return resident_blocks(threads, self._translated.layout.shared_bytes + shared_bytes, registers)
 
     def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
         given = (value,) if not isinstance(value, Sequence | np.ndarray) else tuple(value)

@@ -21,6 +21,7 @@ VARIABLE = "CLIMB_WORKERS"
 MOST = 8  # few launches have more batches, and each process takes memory
 #: Instructions through which a block may see other blocks' accesses, and system calls that change more than memory.
 _ORDERED = ("ld.volatile", "ld.relaxed", "ld.acquire", "st.volatile", "st.relaxed", "st.release")
+_ACQUIRING = ("ld.acquire.gpu", "ld.acquire.sys")
 _ELSEWHERE = (
     "tex.", "tld4.", "suld.", "sust.", "sured.", "cp.async.bulk", "cp.reduce", "tensormap.", "call.vprintf",
     "call.malloc", "call.free",
@@ -70,6 +71,12 @@ def independent(code: Code) -> bool:
     guards = {block.guard[0].name for block in code.blocks if block.guard is not None}
     read = guards.union(*(roles(one)[1] for one in instructions))
     return not any(_orders(one, read) for one in instructions)
+
+
+def waits_for_blocks(code: Code) -> bool:
+    """Return whether a kernel may wait for other blocks: whether it has a load that acquires what they have written."""
+    opcodes = (one.opcode for block in code.blocks for one in block.instructions)
+    return any(opcode.startswith(_ACQUIRING) and ".shared" not in opcode for opcode in opcodes)
 
 
 def commutes(code: Code) -> bool:

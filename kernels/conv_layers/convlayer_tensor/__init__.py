@@ -13,7 +13,7 @@ from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
-from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, runs
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, runs, shares
 
 of_batches = load_ladder("convlayer_batch")
 ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
@@ -118,6 +118,16 @@ ladder = Ladder(
             requires=runs.fits,
             alignment={"weights": 16},
             workspace=runs.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "shares",
+            "one launch: all blocks of a tile add up its parts, each a share of the outputs",
+            shares.launches(2),
+            requires=shares.fits,
+            alignment={"input": 16, "weights": 16},
+            workspace=shares.workspace,
             capability="9.0",
             arch="sm_90a",
         ),

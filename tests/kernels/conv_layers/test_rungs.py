@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
-from tools.corners import Corner
+from tools.corners import Corner, with_fault
 from tools.rung_checks import *  # noqa: F403
 from tools.thorough import thorough
 
-from climb import WrongResult
-from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
+from climb import WrongResult, load_ladder, verify
+from climb.emulator import EmulatorError, EndlessLoop, OutOfBounds, Race, Uninitialised
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -180,6 +181,13 @@ CORNERS = [
         },
         only="convlayer_runs",
     ),
+    Corner(
+        "convlayer_tensor",
+        "parts of three and of four steps, for two groups of output maps",
+        {"n": 4, "c_in": 100, "c_out": 66, "k": 3, "batch": 1},
+        {"kernels.conv_layers.convlayer_tensor.shares.RESIDENT": 4},
+        only="convlayer_shares",
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -218,6 +226,15 @@ PLANTED = [
     ("convlayer_tensor", "runs", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_tensor", "runs", "group != rank", "group == rank", WrongResult),
     ("convlayer_tensor", "runs", "place(piece + pitch() + 1)", "place(piece + pitch())", WrongResult),
+    ("convlayer_tensor", "shares", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "shares", "red.release.gpu", "red.relaxed.gpu", Race),
+    ("convlayer_tensor", "shares", "ld.acquire.gpu", "ld.relaxed.gpu", EmulatorError),
+    ("convlayer_tensor", "shares", "0x80000000u - (blocks - 1)", "0x80000000u - blocks", EndlessLoop),
+    ("convlayer_tensor", "shares", "left = place >= 0 && piece < Run::kOwn", "left = place >= 0", Race),
+    ("convlayer_tensor", "shares", "high = out + 8 < outs", "high = low", EmulatorError),
+    ("convlayer_tensor", "shares", "(image * c_in + first_step", "(image + first_step", WrongResult),
+    ("convlayer_tensor", "shares", "(c + 2 * group) % kGroups", "(c + group) % kGroups", WrongResult),
+    ("convlayer_tensor", "shares", "m / 4 * 4 < maps", "0 < maps", EmulatorError),
     ("convlayer_tf32", "fours", "(four * 4 + lane % 4) * kTaps", "(lane % 4) * kTaps", WrongResult),
     ("convlayer_tf32", "fours", "out < c_out ? c_in * kTaps", "true ? c_in * kTaps", EmulatorError),
     ("convlayer_tf32", "fours", "inside ? to_tf32(from", "true ? to_tf32(from", EmulatorError),
@@ -254,4 +271,20 @@ HIDDEN = [
     thorough(("convlayer_tensor", "runs", "here[0], b, !anew || tap > 0", "here[0], b, true", WrongResult)),
     thorough(("convlayer_tensor", "runs", "if (step >= kSlots) copy_weights(step);", "", EmulatorError)),
     thorough(("convlayer_tensor", "fused", "if (!work.resident()) mbarrier", "if (false) mbarrier", EmulatorError)),
+    ("convlayer_tensor", "shares", "mbarrier_wait(&full[step + 1], 0);", "break;", EmulatorError),
+    thorough(("convlayer_tensor", "shares", "wgmma_wait<1>();  // the products", "// the products", EmulatorError)),
+    ("convlayer_tensor", "shares", "run += kParts * kEights", "run += kEights", WrongResult),
 ]  # fmt: skip
+
+
+def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
+    """The blocks of a launch find the counters as the last launch left them."""
+    size = {"n": 5, "c_in": 36, "c_out": 3, "k": 3, "batch": 1}
+    rung = load_ladder("convlayer_tensor")["shares"]
+    assert rung.launches(size)[0].grid == (3, 1, 1)
+    for seed in range(3):
+        verify(rung, size, seed)
+    forgetful = with_fault(rung, "threadIdx.x == 0 ? look_at(&meetings[tile]) : 0", "0", tmp_path)
+    verify(forgetful, size, 0)
+    with pytest.raises(EndlessLoop):
+        verify(forgetful, size, 1)
