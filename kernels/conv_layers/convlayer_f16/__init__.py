@@ -11,7 +11,7 @@ from pathlib import Path
 from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
-from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, runs
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches, runs, shares
 
 OF_FLOATS = load_ladder("convlayer_tensor")
 FOLDER = "../convlayer_tensor"
@@ -44,6 +44,7 @@ ladder = Ladder(
         _rung("in_block", 6, {"launches": in_block.launches(1)}),
         _rung("early_release", 7, {"launches": fused.launches(1, "early_release"), "workspace": fused.workspace(1)}),
         _rung("runs", 8, {"launches": runs.launches(1), "workspace": runs.workspace(1)}),
+        _rung("shares", 9, {"launches": shares.launches(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )
