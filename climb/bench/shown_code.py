@@ -125,19 +125,25 @@ def shown_codes(rung: BoundRung, size: Size) -> dict[Compiled, int]:
 
 
 def keep(path: Path, rung: BoundRung, made: Sequence[Compiled]) -> None:
-    """Write the codes that as many processes have made of a rung."""
+    """Write the codes that as many processes have made of a rung, with those kept before of the same origin."""
     first = made[0]
-    images = [(one.ptx, without_include_dirs(one)[0].decode("latin-1")) for one in made]
-    counted, reports = Counter(images), dict(zip(images, (one.ptxas_report for one in made), strict=True))
-    # Of equally frequent codes the first in the alphabet: the order in which processes end does not matter.
-    ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    text = json.dumps([(*image, reports[image]) for image, _ in ranked], ensure_ascii=False)
-    data = {
+    origin = {
         "nvrtc": _version(),
         "made_from": made_from(first, expand_includes(rung.path)),
         "filename": first.filename,
         "lowered": list(first.names.values()),
         "include_dirs": without_include_dirs(first)[1],
+    }
+    held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    before = shown_codes(rung, shown_size(rung)) if origin.items() <= held.items() else {}
+    every = [*before, *made]
+    images = {one.ptx: (without_include_dirs(one)[0].decode("latin-1"), one.ptxas_report) for one in reversed(every)}
+    counted = Counter({one.ptx: times for one, times in before.items()}) + Counter(one.ptx for one in made)
+    # Of equally frequent codes the first in the alphabet: the order in which processes end does not matter.
+    ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    text = json.dumps([(ptx, *images[ptx]) for ptx, _ in ranked], ensure_ascii=False)
+    data = {
+        **origin,
         "times": [times for _, times in ranked],
         "codes": base64.b85encode(lzma.compress(text.encode())).decode(),
     }
@@ -165,7 +171,7 @@ def keep_all(rungs: Sequence[BoundRung], processes: int) -> Iterator[tuple[Path,
     Each process compiles them in another order: what NVRTC makes also depends on what it has compiled before.
     """
     made: dict[tuple[str, str], list[Compiled]] = {}
-    for seed in range(processes):
+    for seed in range(processes if rungs else 0):
         for name, compiled in _in_a_process([(rung.ladder.name, rung.name) for rung in rungs], seed).items():
             made.setdefault(name, []).append(compiled)
     for name, every in sorted(made.items()):

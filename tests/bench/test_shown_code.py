@@ -14,7 +14,7 @@ from climb.bench.machine_code import fma_bank_reads, opcodes
 from climb.bench.registry import load_ladder
 from climb.bench.shown_code import SHOWN, ShownCode, code_path, shown_codes, shown_size
 from climb.cli import main
-from climb.toolchain import Compiled, disassemble
+from climb.toolchain import Compiled, ToolchainError, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
 
 EVERY = [load_ladder(ladder)[rung] for ladder, rung in sorted(SHOWN)]
@@ -54,14 +54,15 @@ def rewritten(**changes: object) -> None:
 
 
 def test_what_this_process_compiles_changes_nothing_that_a_chapter_shows(tuned, monkeypatch) -> None:
-    """Each of the codes that NVRTC made somewhere could be what it makes here."""
     size = shown_size(tuned)
-    codes = list(shown_codes(tuned, size))
-    reads = [fma_bank_reads(tuned, size, code) for code in codes]
-    assert len(set(reads)) > 1
-    for code in codes:
-        monkeypatch.setattr(BoundRung, "compiled", lambda *_, code=code, **__: code)
-        assert fma_bank_reads(tuned, size) == reads[0]
+    first = shown_code.shown_code(tuned, size)
+    reads = fma_bank_reads(tuned, size, first)
+    another = first.with_code(first.ptx, b"no machine code", first.include_dirs)
+    monkeypatch.setattr(BoundRung, "compiled", lambda *_, **__: another)
+    assert fma_bank_reads(tuned, size) == reads and reads.instructions
+    assert shown_code.shown_code(tuned, size).ptxas_report == first.ptxas_report != ""
+    with pytest.raises(ToolchainError):
+        fma_bank_reads(tuned, size, another)
 
 
 def test_other_sizes_and_rungs_and_compilers_show_what_is_compiled_now(tuned, monkeypatch) -> None:
@@ -96,6 +97,10 @@ def test_command_keeps_every_code_and_the_most_frequent_first(tuned, monkeypatch
     assert "2 codes, made by 2, 1 processes" in capsys.readouterr().out and shown_code.is_fresh(tuned)
     codes = shown_codes(tuned, shown_size(tuned))
     assert [(code.ptx, times) for code, times in codes.items()] == [(other.ptx, 2), (one.ptx, 1)]
+    made = iter([one] * 3)
+    assert main(["keep-code", "--more", "sgemm", "--processes", "3"]) == 0
+    assert list(shown_codes(tuned, shown_size(tuned)).values()) == [4, 2]
+    assert next(iter(shown_codes(tuned, shown_size(tuned)))).ptx == one.ptx
     first, kernel = next(iter(codes)), next(iter(tuned.compiled(shown_size(tuned), whole=False).names))
     assert disassemble(first, kernel) == disassemble(other, kernel) and opcodes(first, kernel, "FFMA")
 
