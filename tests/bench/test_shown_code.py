@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from climb import paths
 from climb.bench import records, shown_code
 from climb.bench.ladder import BoundRung
 from climb.bench.machine_code import fma_bank_reads, opcodes
@@ -117,3 +118,9 @@ def test_a_file_of_another_shape_is_refused(tuned) -> None:
     with pytest.raises(records.RecordError, match="unknown field `colour`"):
         shown_code.is_fresh(tuned)
     assert msgspec.json.decode(code_path("sgemm", "tuned").read_bytes(), type=ShownCode)
+
+
+def test_chapters_that_show_kept_code_read_no_code_of_this_process() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in sorted((paths.ROOT / "book").glob("*.ipynb"))]
+    kept = [text for text in texts if "shown_code" in text or "fma_bank_reads" in text]
+    assert kept and not any(".compiled(" in text for text in kept)
