@@ -52,6 +52,7 @@ _WHERE = {
     "bench.records": ("MissingRecord", "PendingRung", "Point", "Record", "load_record", "pending"),
     "bench.sections": ("limiter",),
     "bench.registry": ("ladder_names", "load_ladder"),
+    "bench.shown_code": ("shown_code", "shown_codes"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
     "display.access_cost": ("pick",),
     "display.break_it": ("break_it",),

@@ -64,14 +64,17 @@ def longest_chain(code: Any, kernel: str, mnemonic: str = "FFMA") -> int:
     return longest
 
 
-def fma_bank_reads(rung: Any, size: Mapping[str, Any]) -> BankReads:
+def fma_bank_reads(rung: Any, size: Mapping[str, Any], code: Any = None) -> BankReads:
     """Count the register bank reads of the multiply-adds in a rung's main loop, e.g. of ``ladder["tuned"]`` at a size.
 
-    Of several launches, it takes the one whose main loop has the most multiply-adds. Needs no GPU.
+    ``code`` is one of ``shown_codes(rung, size)``, by default the first. Of several launches, it takes the one whose
+    main loop has the most multiply-adds. Needs no GPU.
 
     >>> fma_bank_reads(ladder["tuned"], size).pipe_share                                     # doctest: +SKIP
     """
-    compiled = rung.compiled(size)
+    from climb.bench.shown_code import shown_code  # reads records, which needs msgspec; checking an exercise does not
+
+    compiled = shown_code(rung, size) if code is None else code
     kernels = dict.fromkeys(launch.kernel for launch in rung.launches(size))
     found = [bank_reads(main_loop(compiled, kernel)) for kernel in kernels]
     return max(found, key=lambda reads: reads.instructions)

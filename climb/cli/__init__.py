@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "divergence": ("climb.cli.divergence", "count what diverging kernels execute with Nsight Compute"),
     "search": ("climb.cli.search", "search the tuning parameters of a ladder"),
     "agreement": ("climb.cli.agreement", "compare the emulator's counts with those of Nsight Compute"),
+    "keep-code": ("climb.cli.keep_code", "keep the machine code that chapters show; needs no GPU"),
     "sanitize": ("climb.cli.sanitize", "run planted faults, or all rungs, under compute-sanitizer"),
     "fuzz": ("climb.cli.fuzz", "run random programs on this GPU and on the emulator"),
     "new": ("climb.cli.new", "make the stubs of a rung, a ladder, a chapter or an exercise"),

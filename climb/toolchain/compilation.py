@@ -56,16 +56,25 @@ class Compiled:
         return Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
 
     def with_code(
-        self, ptx: str, cubin: bytes, include_dirs: tuple[str, ...], *, filename: str = "", lowered: Sequence[str] = ()
+        self,
+        ptx: str,
+        cubin: bytes,
+        include_dirs: tuple[str, ...],
+        *,
+        filename: str = "",
+        lowered: Sequence[str] = (),
+        report: str = "",
     ) -> Compiled:
-        """Return the same source with PTX and machine code of an earlier run.
+        """Return the same source with PTX and machine code of an earlier run, and ptxas's ``report`` if it was kept.
 
         Their line table names ``include_dirs``, and ``filename`` if the file has moved since. ``lowered`` are the names
         that the kernels had then, in the order of ``names``, if they have been renamed.
         """
         names = dict(zip(self.names, lowered, strict=True)) if lowered else self.names
         sources = {**self.sources, filename or self.filename: self.source}
-        return replace(self, ptx=ptx, made_with=(cubin, ""), include_dirs=include_dirs, names=names, sources=sources)
+        return replace(
+            self, ptx=ptx, made_with=(cubin, report), include_dirs=include_dirs, names=names, sources=sources
+        )
 
     @property
     def cubin(self) -> bytes:

@@ -12,12 +12,14 @@ from tiny_ladder import made
 
 from climb.bench import records
 from climb.bench.records import MissingRecord, RecordError, kinds, load_record, parse_record, save_record
+from climb.bench.shown_code import ShownCode
 from climb.distributed.timelines import TimelineRecord
 from climb.validation import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The kind of each committed file, by its place below records/<gpu>.
 KIND_OF = {
+    "code/*.json": ShownCode,
     "cpu/*.json": kinds.CpuRecord,
     "emulator/agreement.json": schema.AgreementRecord,
     "emulator/clean.json": schema.CleanRecord,

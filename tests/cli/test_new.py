@@ -321,7 +321,7 @@ def test_an_existing_file_is_not_overwritten(copy: Copy) -> None:
     "argv",
     [
         ["new", "chapter", "float4"], ["report", "--readme"], ["report", "--check"], ["figures"], ["address"],
-        ["rehash", "--from", "HEAD"], ["speed", "--against", "HEAD"],
+        ["rehash", "--from", "HEAD"], ["speed", "--against", "HEAD"], ["keep-code"],
     ],
 )  # fmt: skip
 def test_an_installed_package_says_that_it_needs_a_checkout(

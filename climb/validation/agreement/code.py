@@ -7,15 +7,14 @@ say nothing about another, so their PTX and machine code are kept beside the cou
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import lzma
 from pathlib import Path
 
-from climb.bench import identity, records
+from climb.bench import records
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
+from climb.bench.shown_code import made_from, without_include_dirs
 from climb.toolchain import Compiled
 from climb.validation.schema import KeptCode
 
@@ -41,23 +40,12 @@ def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
     return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
 
 
-def made_from(compiled: Compiled, source: str) -> str:
-    """Return the hash of the compiler's input, by the rule of ``climb.bench.identity``, and of the compiler's
-    version."""
-    code, kernels = identity.canonical(source, sorted(compiled.names))
-    given = (identity.RULE, code, kernels, compiled.arch, compiled.options, compiled.nvrtc_version)
-    return hashlib.sha256(json.dumps(given).encode()).hexdigest()
-
-
 def keep_code(path: Path, compiled: Compiled, source: str) -> None:
     """Write PTX and machine code, compressed, with the hash of what they were made from.
 
-    ``source`` has its includes in place. In the line table, each include directory of this machine becomes as many
-    slashes as it has letters.
+    ``source`` has its includes in place.
     """
-    cubin, names = compiled.cubin, ["/" * len(folder.encode()) for folder in compiled.include_dirs]
-    for folder, name in zip(compiled.include_dirs, names, strict=True):
-        cubin = cubin.replace(folder.encode(), name.encode())
+    cubin, names = without_include_dirs(compiled)
     images = {"ptx": compiled.ptx.encode(), "cubin": cubin}
     packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -137,11 +137,12 @@ def _rewrite_kept(
     old: Inventory, new: Inventory, renamed: Renamed, proven: set[tuple[str, str, str]], outcome: Outcome
 ) -> None:
     """Update the origin of kept code; the code itself stays unchanged."""
-    for path in sorted(records.RECORDS.glob("*/emulator/code/*.json")):
+    places = {"kept": "*/emulator/code/*.json", "shown": "*/code/*.json"}
+    for kind, path in ((kind, path) for kind, place in places.items() for path in sorted(records.RECORDS.glob(place))):
         ladder, _, name = path.stem.partition(".")
         today = renamed.get(ladder, {}).get(name, name)
         data = json.loads(path.read_text(encoding="utf-8"))
-        was, now = old["kept"].get(path.stem), new["kept"].get(f"{ladder}.{today}")
+        was, now = old.get(kind, {}).get(path.stem), new[kind].get(f"{ladder}.{today}")
         if was is None or now is None or was["made_from"] != data["made_from"]:
             outcome.left.append(f"kept code of {ladder} {name}: stale before, or no longer there")
             continue

@@ -5,6 +5,7 @@
 - ``points``: each (module, rung, size) that a record names by ``source_sha256``, with today's hash and source;
 - ``counts``: each launch and pattern that Nsight Compute has counted, with today's ``code_sha256``;
 - ``kept``: the hash of the source of each rung whose counted code is kept;
+- ``shown``: the same of each rung whose code is kept for the chapters;
 - ``faults``: the hash of each planted fault;
 - ``searches``: the hash of each source that a search has tuned.
 """
@@ -14,11 +15,11 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from climb.bench import records
+from climb.bench import records, shown_code
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size
@@ -37,22 +38,28 @@ def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any
     renamed = renamed or {}
     points = list(_points(renamed))
     points += [_measured(rung) for rung in agreement.all_rungs()]
-    kept = {}
-    for ladder, name in code.NONDETERMINISTIC:
-        rung = load_ladder(ladder)[name]
-        compiled = rung.compiled(agreement.measured_size(rung), whole=False)
-        kept[f"{ladder}.{name}"] = {
-            "made_from": code.made_from(compiled, expand_includes(rung.path)),
-            "filename": compiled.filename,
-            "lowered": list(compiled.names.values()),
-        }
     return {
         "points": points,
         "counts": counts(),
-        "kept": kept,
+        "kept": _made_from(code.NONDETERMINISTIC, agreement.measured_size),
+        "shown": _made_from(shown_code.SHOWN, shown_code.shown_size),
         "faults": {fault.name: faults.digest(fault) for fault in faults.ALL},
         "searches": _searches(),
     }
+
+
+def _made_from(rungs: Iterable[tuple[str, str]], size_of: Callable[[BoundRung], Size]) -> dict[str, Any]:
+    """Return for each rung what the code that is kept of it says of its origin, as of today."""
+    found = {}
+    for ladder, name in rungs:
+        rung = load_ladder(ladder)[name]
+        compiled = rung.compiled(size_of(rung), whole=False)
+        found[f"{ladder}.{name}"] = {
+            "made_from": shown_code.made_from(compiled, expand_includes(rung.path)),
+            "filename": compiled.filename,
+            "lowered": list(compiled.names.values()),
+        }
+    return found
 
 
 def named_points(data: Any, renamed: dict[str, dict[str, str]]) -> Iterator[tuple[str, dict[str, Any], str, Size]]:
