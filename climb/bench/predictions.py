@@ -119,6 +119,6 @@ def _fastest(record: Record, ladder: Ladder, size: Size, target: DataSheet) -> B
     times = [
         (point.median_s, rung.name)
         for rung in ladder
-        if rung.lacks(target.capability, size) is None and (point := record.find(rung.name, size, "cold"))
+        if (point := record.find(rung.name, size, "cold")) and rung.lacks(target.capability, size) is None
     ]
     return ladder[min(times)[1]] if times else None
