@@ -144,7 +144,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         ),
     ),
     # 20 us and 12 us were aimed at: the chapter says what bounds them.
-    "on tensor cores conv1 takes at most 25.5 us, 0.98 of cuDNN's best TF32, conv2 16.7, 0.81; less error than fp32": (
+    "on tensor cores conv1 takes at most 25.5 us, 0.98 of cuDNN's best TF32, conv2 13.8, 0.68; less error than fp32": (
         "convlayer_tensor",
         lambda r: (
             all(
@@ -156,7 +156,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
                 )
                 for shape, most, of_plan, of_nhwc in (
                     ((224, 64, 64), 25.5e-6, 0.98, 0.98),
-                    ((14, 512, 512), 16.7e-6, 0.81, 0.76),
+                    ((14, 512, 512), 13.8e-6, 0.68, 0.63),
                 )
             )
             and all(
@@ -166,19 +166,24 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
             )
         ),
     ),
-    "on tensor cores the report's layer of 64 images takes 0.155 of its 8.34 ms, 0.225 of cuDNN's float32": (
+    "on tensor cores conv2 is faster with three products of halves than cuDNN with one": (
+        "convlayer_tensor",
+        lambda r: best_layer(r, (14, 512, 512)) <= 0.94 * layer_time(r, "cuDNN fp16 NHWC", (14, 512, 512)),
+    ),
+    # 0.150 and 0.222 on the board of 28 November 2026, which held a clock of 1452 MHz; today's held 1397.
+    "on tensor cores the report's layer of 64 images takes 0.157 of its 8.34 ms, 0.233 of cuDNN's float32": (
         "convlayer_tensor",
         lambda r: (
             best_layer(r, (224, 64, 64), 64)
-            <= min(0.155 * 8.341e-3, 0.225 * layer_time(r, "cuDNN fp32 NCHW", (224, 64, 64), 64))
+            <= min(0.157 * 8.341e-3, 0.233 * layer_time(r, "cuDNN fp32 NCHW", (224, 64, 64), 64))
         ),
     ),
     # 230 us were aimed at.
-    "on tensor cores VGG-16's thirteen layers take at most 278 us, 1.07 of cuDNN's best TF32, a sixth of its fp32": (
+    "on tensor cores VGG-16's thirteen layers take at most 268 us, 1.04 of cuDNN's best TF32, a sixth of its fp32": (
         "convlayer_tensor",
         lambda r: (
             thirteen(lambda shape: best_layer(r, shape))
-            <= min(278e-6, 1.07 * thirteen(lambda shape: layer_time(r, "cuDNN TF32 best plan", shape)))
+            <= min(268e-6, 1.04 * thirteen(lambda shape: layer_time(r, "cuDNN TF32 best plan", shape)))
             and 6 * thirteen(lambda shape: best_layer(r, shape))
             <= thirteen(lambda shape: min(layer_time(r, f"cuDNN fp32 {layout}", shape) for layout in ("NCHW", "NHWC")))
         ),
