@@ -50,26 +50,25 @@ def round_to(value: Fraction, kind: str, mode: str = "rn", zero: float = 0.0) ->
     if value == 0:
         return zero
     precision, lowest, highest, _, _ = FORMATS[kind]
-    sign, size = (-1 if value < 0 else 1), abs(value)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
+    sign, above, below = (-1 if value < 0 else 1), abs(value.numerator), value.denominator
+    exponent = above.bit_length() - below.bit_length()
+    if below << max(exponent, 0) > above << max(-exponent, 0):
         exponent -= 1
     unit = max(exponent - precision + 1, lowest)
-    scaled = size / Fraction(2) ** unit
-    whole, rest = scaled.numerator // scaled.denominator, scaled - scaled.numerator // scaled.denominator
+    below <<= max(unit, 0)
+    whole, rest = divmod(above << max(-unit, 0), below)
     up = {
-        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole & 1),
+        "rn": 2 * rest > below or (2 * rest == below and whole & 1),
         "rz": False,
         "rm": sign < 0 and rest > 0,
         "rp": sign > 0 and rest > 0,
     }[mode]
     whole += bool(up)
-    result = Fraction(whole) * Fraction(2) ** unit
-    most = (2 - Fraction(2) ** (1 - precision)) * Fraction(2) ** highest
-    if result > most:
+    most, top = (1 << precision) - 1, highest - precision + 1  # the largest value is most * 2^top
+    if unit >= top and whole << (unit - top) > most:
         stay = mode == "rz" or (mode == "rm" and sign > 0) or (mode == "rp" and sign < 0)
-        return sign * (float(most) if stay else math.inf)
-    return sign * float(result)
+        return sign * (math.ldexp(most, top) if stay else math.inf)
+    return sign * math.ldexp(whole, unit)
 
 
 def _special(*values: float) -> bool:

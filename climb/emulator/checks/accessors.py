@@ -21,6 +21,7 @@ import numpy as np
 
 from ..simt.lanes import WARP, Lanes, broadcast_to
 from ..simt.warps import BITS, LANE
+from .bulk_accesses import LONG, one_thread, runs
 from .happens_before import Clock
 from .stamps import ID, KIND, ONE, TIME, WARP_LANES
 
@@ -118,6 +119,12 @@ class Accessors:
         # Most are older than the barrier that all threads have waited for since; only the others need a comparison.
         slot, row = np.nonzero(before >= max(clock.floor, 1))
         stamps, found = before[slot, row], np.zeros(before.shape, np.bool_)
+        if stamps.size >= LONG and one_thread(block, thread):
+            # If each access was ordered even if all lanes of its warp had made it, this needs no closer look.
+            first, _ = runs(stamps & ~(3 << KIND | WARP - 1) | WARP_LANES << KIND)
+            own = np.zeros(first.size, np.int64)
+            if not _unordered(first, block[own], thread[own], clock, reads, True).any():
+                return none
         late = _unordered(stamps, block[row], thread[row], clock, reads, True)
         if not late.any():
             return none

@@ -10,7 +10,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import Lanes, broadcast_to
 from ..simt.site import Site
-from . import races
+from . import bulk_accesses, races
 from .accessors import Accessors
 from .happens_before import Clock
 from .product_reads import ProductReads
@@ -241,7 +241,7 @@ class SharedShadow:
         before = getattr(self.cells, which).take(index)
         if not (before >= self.clock.floor).any():
             return
-        found = self.clock.unordered(before, group.lanes, ids, False, which == "reads")
+        found = bulk_accesses.unordered(self.clock, before, group.lanes, ids, which == "reads")
         if which == "atomics" and found.any():
             found = found & ~self.cells.after_the_last_atomic(index, group.lanes, ids, self.clock, False)
         if where is not None and found.any():

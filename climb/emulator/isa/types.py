@@ -20,14 +20,18 @@ FLOATS = ("f32", "f64")
 WIDTHS = ("16", "32", "64")
 
 
+_DTYPES = {kind: np.dtype(name) for kind, name in DTYPES.items()}
+_SIZES = {kind: one.itemsize for kind, one in _DTYPES.items()}
+
+
 def size(kind: str) -> int:
     """Return the bytes of a PTX type; a predicate takes one byte in the emulator."""
-    return np.dtype(DTYPES[kind]).itemsize
+    return _SIZES[kind]
 
 
 def dtype(kind: str) -> np.dtype:
     """Return the NumPy dtype that holds a PTX type."""
-    return np.dtype(DTYPES[kind])
+    return _DTYPES[kind]
 
 
 def open_kind(kind: str) -> bool:

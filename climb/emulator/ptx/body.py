@@ -44,8 +44,8 @@ class Scopes:
     def __init__(self) -> None:
         self.stack: list[dict[str, str]] = [{}]
         self.count = 0
-        #: Registers for the names outside of inner braces, as they were found.
-        self.outer: dict[str, Register] = {}
+        #: Operands outside of inner braces, as they were read since the last declaration, by their text.
+        self.outer: dict[str, Operand] = {}
 
     def open(self, labels: dict[str, str]) -> None:
         self.count += 1
@@ -57,6 +57,8 @@ class Scopes:
     def declare(self, name: str) -> str:
         unique = name if len(self.stack) == 1 else f"{name}.{self.count}"
         self.stack[-1][name] = unique
+        if len(self.stack) == 1:
+            self.outer.clear()  # the name may have been read as something else
         return unique
 
     def find(self, name: str) -> str | None:
@@ -89,7 +91,7 @@ def parse_body(program: Program, function: Function, text: str) -> None:
             scopes.close()
             position += 1
             continue
-        loc = LOC.match(text, position)
+        loc = LOC.match(text, position) if letter == "." else None
         if loc:
             # Line 0 marks code that the compiler added: it belongs to the line before.
             if int(loc.group(2)):
@@ -98,7 +100,7 @@ def parse_body(program: Program, function: Function, text: str) -> None:
                     function.location = location
             position = loc.end()
             continue
-        label = _LABEL.match(text, position)
+        label = _LABEL.match(text, position) if letter != "." else None
         if label:
             name = scopes.find(label.group(1)) or label.group(1)
             position = label.end()
@@ -118,7 +120,7 @@ def parse_body(program: Program, function: Function, text: str) -> None:
             raise PtxSyntaxError(f"unfinished statement: {text[position : position + 80].strip()}")
         statement = text[position:stop].strip()
         position = stop + 1
-        pragma = _USED_BYTES.match(statement)
+        pragma = _USED_BYTES.match(statement) if letter == "." else None
         if pragma:
             used = int(pragma.group(1), 0)
         elif statement:
@@ -130,6 +132,28 @@ def parse_body(program: Program, function: Function, text: str) -> None:
 def _statement(
     function: Function, scopes: Scopes, body: list, statement: str, location: Location, used: int | None
 ) -> None:
+    if statement[0] == ".":
+        _declaration(function, scopes, statement)
+        return
+    match = _INSTRUCTION.match(statement)
+    if match is None:
+        raise PtxSyntaxError(f"cannot read the instruction: {statement[:100]}")
+    negated, guard, opcode, rest = match.groups()
+    rest = rest.strip()
+    operands = tuple([_operand(part, scopes, function) for part in split_list(rest)]) if rest else ()
+    body.append(
+        Instruction(
+            opcode,
+            operands,
+            location,
+            (Register(scopes.find(guard) or guard), negated == "!") if guard else None,
+            " ".join(statement.split()),
+            used,
+        )
+    )
+
+
+def _declaration(function: Function, scopes: Scopes, statement: str) -> None:
     if statement.startswith(".reg"):
         kind, names = _REGISTER_DECLARATION.match(statement).groups()
         if names.startswith(".v"):
@@ -145,31 +169,20 @@ def _statement(
         variable.name = scopes.declare(variable.name)
         function.variables.append(variable)
         return
-    if statement.startswith("."):
-        if statement.startswith(".pragma"):
-            return
+    if not statement.startswith(".pragma"):
         raise PtxSyntaxError(f"cannot read the statement: {statement[:100]}")
-    match = _INSTRUCTION.match(statement)
-    if match is None:
-        raise PtxSyntaxError(f"cannot read the instruction: {statement[:100]}")
-    negated, guard, opcode, rest = match.groups()
-    rest = rest.strip()
-    operands = tuple(_operand(part, scopes, function) for part in split_list(rest)) if rest else ()
-    body.append(
-        Instruction(
-            opcode,
-            operands,
-            location,
-            (Register(scopes.find(guard) or guard), negated == "!") if guard else None,
-            " ".join(statement.split()),
-            used,
-        )
-    )
 
 
 def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
-    if len(scopes.stack) == 1 and text in scopes.outer:
-        return scopes.outer[text]
+    if len(scopes.stack) > 1:
+        return _read(text, scopes, function)
+    found = scopes.outer.get(text)
+    if found is None:
+        found = scopes.outer[text] = _read(text, scopes, function)
+    return found
+
+
+def _read(text: str, scopes: Scopes, function: Function) -> Operand:
     first = text[:1]
     if first == "[":
         return _address(text[1:-1].strip(), scopes, function)
@@ -201,10 +214,7 @@ def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
 def _name(text: str, scopes: Scopes, function: Function) -> Register | Symbol | Immediate | Part:
     unique = scopes.find(text) or text
     if unique in function.registers:
-        register = Register(unique)
-        if len(scopes.stack) == 1:
-            scopes.outer[text] = register
-        return register
+        return Register(unique)
     if unique in CONSTANTS:
         return Immediate(CONSTANTS[unique])
     head, dot, selector = text.rpartition(".")

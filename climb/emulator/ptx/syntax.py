@@ -8,6 +8,7 @@ import struct
 from .model import Immediate
 
 _BRACKET = re.compile(r"[\[\](){}]")
+_BRACKET_OR_COMMA = re.compile(r"[\[\](){},]")
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 
 
@@ -45,13 +46,15 @@ def split_list(text: str) -> list[str]:
     if not _BRACKET.search(text):
         return [part.strip() for part in text.split(",")]
     parts, depth, start = [], 0, 0
-    for index, letter in enumerate(text):
-        if letter in "[{(":
+    for match in _BRACKET_OR_COMMA.finditer(text):
+        letter = match.group()
+        if letter == ",":
+            if depth == 0:
+                parts.append(text[start : match.start()].strip())
+                start = match.end()
+        elif letter in "[{(":
             depth += 1
-        elif letter in "]})":
+        else:
             depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
     parts.append(text[start:].strip())
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from typing import NoReturn
@@ -43,7 +44,7 @@ class Emitter:
     def fresh(self, code: str, hint: str = "t") -> str:
         """Bind an expression to a new variable and return its name."""
         self.count += 1
-        name = f"_{_INVALID.sub('_', hint.lstrip('%'))}_{self.count}"
+        name = f"_{_spelled(hint)}_{self.count}"
         self.lines.append(f"{name} = {code}")
         return name
 
@@ -261,7 +262,7 @@ class Emitter:
         value = self.current.get(name)
         if value is None:
             kind = self.kind(name)
-            local = f"_{_INVALID.sub('_', name.lstrip('%'))}_0"
+            local = f"_{_spelled(name)}_0"
             self.loads.append(f"{local} = R[{name!r}]")
             value = self.current[name] = (local, kind)
             if name in self.context.flushed:
@@ -281,6 +282,12 @@ class Emitter:
             value = self.read(register, "pred")
             self.lines.append(f"return {'~' if negated else ''}{value}")
         return self.loads + delete_after_last_use(self.lines)
+
+
+@functools.lru_cache(1 << 14)
+def _spelled(register: str) -> str:
+    """Return the name of a register as a part of a name of Python."""
+    return _INVALID.sub("_", register.lstrip("%"))
 
 
 def delete_after_last_use(lines: list[str]) -> list[str]:

@@ -72,24 +72,27 @@ def register_kinds(function: ptx.Function) -> dict[str, str]:
     votes: dict[str, dict[str, int]] = {name: {} for name in function.registers}
 
     def vote(operand: ptx.Operand, kind: str) -> None:
-        if type(operand) is ptx.Register and not open_kind(kind):
+        if type(operand) is ptx.Register and kind:
             found = votes.get(operand.name)
             if found is not None:
                 found[kind] = found.get(kind, 0) + 1
 
+    known: dict[str, tuple[list[str], str]] = {}  # by opcode: see `_stated_kinds`
     for item in function.body:
         if isinstance(item, ptx.Label):
             continue
-        rule, opcode = rule_of(item.opcode), item.opcode
-        for operand, kind in zip(item.operands, rule.results + rule.operands, strict=False):
+        opcode = item.opcode
+        if opcode not in known:
+            known[opcode] = _stated_kinds(opcode)
+        stated, moved = known[opcode]
+        for operand, kind in zip(item.operands, stated, strict=False):
             vote(operand, kind)
         for operand in item.operands:
             if type(operand) is ptx.Address:
                 vote(operand.base, "s64")
-        if opcode.startswith(("ld.", "st.")) and (last := opcode.rsplit(".", 1)[-1]) in DTYPES:
-            for operand in item.operands:
+            if moved:
                 for part in operand.items if isinstance(operand, ptx.Vector) else (operand,):
-                    vote(part, last)
+                    vote(part, moved)
     kinds = dict(SPECIAL_TYPES)
     kinds[CARRY] = "pred"
     for name, declared in function.registers.items():
@@ -105,6 +108,14 @@ def register_kinds(function: ptx.Function) -> dict[str, str]:
         else:
             kinds[name] = f"u{8 * width}"
     return kinds
+
+
+def _stated_kinds(opcode: str) -> tuple[list[str], str]:
+    """Return the type that an opcode states for each operand, empty if it leaves that open; and the type that a load or
+    store moves, empty for other instructions."""
+    rule, last = rule_of(opcode), opcode.rsplit(".", 1)[-1]
+    moves = opcode.startswith(("ld.", "st.")) and last in DTYPES and not open_kind(last)
+    return ["" if open_kind(kind) else kind for kind in rule.results + rule.operands], last if moves else ""
 
 
 #: The instructions that record the origin of an address for later accesses.
