@@ -91,10 +91,10 @@ class Kernel:
         optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
         they fit on the GPU. A launch that is not cooperative runs them so if they fit and the kernel has a load that
-        acquires what other blocks wrote. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
-        `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the current one, see
-        `schedules`. `dependent`: whether it is a programmatic dependent launch, which on a GPU may start before the
-        launch before on the same memory has ended; None for what `checks.dependent_launches` says.
+        acquires what other blocks wrote. `cluster`: the blocks of a cluster, as the launch attribute gives them; None
+        for those of `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the
+        current one, see `schedules`. `dependent`: whether it is a programmatic dependent launch, which on a GPU may
+        start before the launch before on the same memory has ended; None for what `checks.dependent_launches` says.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel;
         its `counters` are those up to the fault.
         """

@@ -11,6 +11,7 @@ launch to launch.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from climb.bench.ladder import Ladder
@@ -54,6 +55,9 @@ def _corrected(size: Size) -> Work:
     return replace(problem.work(size), tensor={"tf32": flops, "bf16": 2 * flops})
 
 
+#: A rung of warpgroups and the copy engine.
+HopperRung = partial(Rung, capability="9.0", arch="sm_90a")
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -67,67 +71,55 @@ ladder = Ladder(
             workspace=launches.sums(launches.mma_plan),
             capability="8.0",
         ),
-        Rung(
+        HopperRung(
             "wgmma",
             "a ring of the copy engine, four warpgroups",
             launches.wgmma,
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.sums(launches.wgmma_plan),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "slabs",
             "longer runs of DRAM",
             launches.slabs,
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.sums(launches.slabs_plan),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "bf16_corrections",
             "products with low parts in bfloat16",
             launches.bf16_corrections,
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.sums(launches.slabs_plan),
-            capability="9.0",
-            arch="sm_90a",
             work=_corrected,
         ),
-        Rung(
+        HopperRung(
             "clusters",
             "a cluster adds up its pieces, in one launch",
             launches.clusters,
             alignment={"weights": 16, "input": 16, "output": 16},
             requires=launches.tensor_maps_fit,
-            capability="9.0",
-            arch="sm_90a",
             work=_corrected,
         ),
-        Rung(
+        HopperRung(
             "tickets",
             "blocks draw tickets, for work and for the end",
             launches.tickets,
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.tickets_sums,
-            capability="9.0",
-            arch="sm_90a",
             work=_corrected,
         ),
-        Rung(
+        HopperRung(
             "shares",
             "all blocks of a tile add up its pieces",
             launches.shares,
             alignment={"weights": 16, "input": 16},
             requires=launches.tensor_maps_fit,
             workspace=launches.shares_sums,
-            capability="9.0",
-            arch="sm_90a",
             work=_corrected,
         ),
     ),

@@ -7,6 +7,7 @@ The layouts are those of the ladder ``convlayer_batch``. Factors are taken as th
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from climb import load_ladder
@@ -41,6 +42,9 @@ problem = replace(
     ),
 )
 
+#: A rung of warpgroups and the copy engine.
+HopperRung = partial(Rung, capability="9.0", arch="sm_90a")
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -52,84 +56,68 @@ ladder = Ladder(
             requires=launches.requires,
             capability="8.0",
         ),
-        Rung(
+        HopperRung(
             "wgmma",
             "shifting a descriptor selects a tap: wgmma reads the same halves nine times",
             launches.wgmma(2),
             requires=launches.tensor_maps_fit,
             alignment={"input": 16, "weights": 16, "output": 8},
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "halves",
             "a first launch makes all halves, wgmma reads both factors from shared memory",
             launches.halves(2),
             requires=launches.extents_fit,
             alignment={"weights": 16, "output": 16},
             workspace=launches.halves_workspace(2),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "fused",
             "blocks convert the pixels they multiply, only weights become halves beforehand",
             fused.launches(2),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=fused.workspace(2),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "whole_steps",
             "a box of pixels holds a whole step",
             fused.launches(2, "whole_steps"),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=fused.workspace(2),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "in_block",
             "blocks convert their weights too, and divide the input maps",
             in_block.launches(2),
             requires=launches.tensor_maps_fit,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=in_block.workspace,
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "early_release",
             "a slot is released as soon as it has been read",
             fused.launches(2, "early_release"),
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=fused.workspace(2),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "runs",
             "weights stay floats until a warp multiplies, a tile is a run of any length",
             runs.launches(2),
             requires=runs.fits,
             alignment={"weights": 16},
             workspace=runs.workspace(2),
-            capability="9.0",
-            arch="sm_90a",
         ),
-        Rung(
+        HopperRung(
             "shares",
             "one launch: all blocks of a tile add up its parts, each a share of the outputs",
             shares.launches(2),
             requires=shares.fits,
             alignment={"input": 16, "weights": 16},
             workspace=shares.workspace,
-            capability="9.0",
-            arch="sm_90a",
         ),
     ),
     peers=of_batches.peers,
