@@ -269,15 +269,14 @@ def post_dominators(blocks: list[Block]) -> list[int]:
     end = len(blocks)
     every = (1 << (end + 1)) - 1
     sets = [every] * end + [1 << end]
+    backwards = [(block, block.successors) for block in reversed(blocks)]
     changed = True
     while changed:
         changed = False
-        for block in reversed(blocks):
-            meet = every
-            for successor in block.successors:
+        for block, successors in backwards:
+            meet = every if successors else sets[end]
+            for successor in successors:
                 meet &= sets[successor]
-            if not block.successors:
-                meet = sets[end]
             new = meet | 1 << block.index
             if new != sets[block.index]:
                 sets[block.index] = new

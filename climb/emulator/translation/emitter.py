@@ -17,7 +17,7 @@ from .context import KernelContext
 from .object_code import constant_array
 from .registers import register_names, rule_of
 
-_VARIABLE = re.compile(r"\b_[A-Za-z]\w*\b")
+_VARIABLE = re.compile(r"\b_(?!K)[A-Za-z]\w*")  # not a constant, whose name begins with _K
 _INVALID = re.compile(r"\W")
 
 
@@ -302,7 +302,7 @@ def delete_after_last_use(lines: list[str]) -> list[str]:
         ends.setdefault(index, []).append(name)
     for index, line in enumerate(lines):
         out.append(line)
-        names = [name for name in ends.get(index, ()) if not name.startswith("_K")]
+        names = ends.get(index)
         if names and not line.startswith("return"):
             out.append(f"del {', '.join(names)}")
     return out

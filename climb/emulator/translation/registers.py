@@ -146,15 +146,19 @@ def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
     safe: set[str] = set()
     copies: list[tuple[list[str], Sequence[ptx.Operand]]] = []
     unsafe: set[str] = set()
+    known: dict[str, tuple[slice, bool]] = {}  # by opcode
     for item in function.body:
         if not isinstance(item, ptx.Instruction):
             continue
         written, _ = roles(item)
         safe.update(written)
-        copied = _copied(item)
-        if copied:
-            copies.append((written, copied))
-        elif not _flushes(item):
+        opcode = item.opcode
+        if opcode not in known:
+            known[opcode] = _copied(opcode), _flushes(opcode)
+        copied, flushes = known[opcode]
+        if sources := item.operands[copied]:
+            copies.append((written, sources))
+        elif not flushes:
             unsafe.update(written)
 
     def keeps(operand: ptx.Operand) -> bool:
@@ -172,18 +176,18 @@ def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
     return frozenset(safe)
 
 
-def _copied(item: ptx.Instruction) -> Sequence[ptx.Operand]:
+def _copied(opcode: str) -> slice:
     """Return the operands that an instruction may copy, one of them at a time; empty for other instructions."""
-    if rule_of(item.opcode).ftz:
-        return ()
-    if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
-        return item.operands[1:2]
-    return item.operands[1:3] if item.opcode in ("selp.f32", "selp.b32") else ()
+    if rule_of(opcode).ftz:
+        return slice(0)
+    if opcode in ("mov.f32", "mov.b32", "mov.u32"):
+        return slice(1, 2)
+    return slice(1, 3) if opcode in ("selp.f32", "selp.b32") else slice(0)
 
 
-def _flushes(item: ptx.Instruction) -> bool:
+def _flushes(opcode: str) -> bool:
     """Return whether an instruction that copies nothing never writes a subnormal float32."""
-    rule = rule_of(item.opcode)
+    rule = rule_of(opcode)
     if rule.ftz:
         return rule.results == ("f32",)
-    return item.opcode.startswith("cvt.rn.f32.") and item.opcode.rsplit(".", 1)[1][0] in "su"
+    return opcode.startswith("cvt.rn.f32.") and opcode.rsplit(".", 1)[1][0] in "su"
