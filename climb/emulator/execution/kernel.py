@@ -106,10 +106,10 @@ class Kernel:
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
         wide = blocks * threads > MOST_LANES and self._any_order
-        together = cooperative or (
-            self._waits_for_blocks and blocks <= self._resident(threads, shared_bytes, registers)
-        )
-        size = blocks if together else batch_size(blocks, threads, math.prod(clusters), wide)
+        size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters), wide)
+        # Looked up only where it matters, because it unpacks the listing.
+        if size < blocks <= self._resident(threads, shared_bytes, registers) and self._waits_for_blocks:
+            size = blocks
         enabled, chain = chosen(checks), chain_of(memory)
         schedule = schedule or current()
         processes = number_of_workers()
