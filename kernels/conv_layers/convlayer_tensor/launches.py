@@ -158,6 +158,15 @@ def extents_fit(size: Size) -> str | None:
     return requires(size)
 
 
+def rows_of_weights_fit(size: Size) -> str | None:
+    """Return why ``runs`` and ``shares``, which copy boxes of weights, refuse a size whatever its cut, or None."""
+    if reason := extents_fit(size):
+        return reason
+    if size["c_in"] % 4:
+        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
+    return None
+
+
 @dataclass(frozen=True)
 class Cut:
     """The cut of a layer by ``halves``.

@@ -64,10 +64,8 @@ def _shared(size: Size, one: Cut, halves: int) -> int:
 
 def fits(size: Size) -> str | None:
     """Return why the rung refuses a size, or None."""
-    if reason := common.extents_fit(size):
+    if reason := common.rows_of_weights_fit(size):
         return reason
-    if size["c_in"] % 4:
-        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
     if not any(_cuts(size)):
         return "n is too large: the pixels above and below a run have no room in shared memory"
     if max(_runs(size, wide) for wide in WIDE) * size["batch"] > common.MAX_MAPS:

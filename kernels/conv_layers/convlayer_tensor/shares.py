@@ -57,10 +57,8 @@ def _cuts(size: Size) -> Iterator[Cut]:
 
 def fits(size: Size) -> str | None:
     """Return why the rung refuses a size, or None."""
-    if reason := common.extents_fit(size):
+    if reason := common.rows_of_weights_fit(size):
         return reason
-    if size["c_in"] % 4:
-        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
     if not any(_cuts(size)):
         return "the layer is too large: all blocks run at the same time, and each holds all of its factors"
     return None
