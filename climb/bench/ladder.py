@@ -196,6 +196,8 @@ class BoundRung:
             for start in started:
                 start()
 
+        # A launch owns the arrays that it gets as pointers, but a tensor map is bytes: it does not own its array.
+        launch_all.arrays = everything  # type: ignore[attr-defined]
         return launch_all
 
     def _functions(self, launches: Sequence[Launch]) -> list[Any]:

@@ -80,7 +80,9 @@ def _started_early(function: Any, launch: Launch, args: Sequence[Any]) -> Callab
         if status != driver.CUresult.CUDA_SUCCESS:
             raise RuntimeError(f"cuLaunchKernelEx gives {status.name} for {launch}")
 
-    start.values = values  # type: ignore[attr-defined]  # the launch reads them: they live as long as the function
+    # The launch reads the values, and the kernel the arrays: they live as long as the function. A rung's scratch array
+    # that only such launches use would otherwise be given to the next array that is made.
+    start.owned = values, args  # type: ignore[attr-defined]
     return start
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from climb.bench import registry
+from climb.bench import ladder, registry
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
-from climb.bench.ladder import Ladder
+from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Launch
 
 X = np.arange(64, dtype=np.float32)
@@ -145,3 +147,28 @@ def test_every_ladder_of_the_book_loads():
     for name in registry.ladder_names():
         ladder = registry.load_ladder(name)
         assert ladder.rungs and ladder.problem.headline and ladder.problem.check
+
+
+def test_scratch_arrays_live_as_long_as_the_function_that_launches(monkeypatch):
+    # The last launch of this rung gets its scratch arrays through tensor maps, which do not own them.
+    bound = registry.load_ladder("tgemm")["small_tiles"]
+    last = BoundRung(
+        bound.ladder, dataclasses.replace(bound.rung, launches=lambda size: bound.rung.launches(size)[-1:])
+    )
+    size = {"m": 4, "n": 8, "k": 4, "data": "normal"}
+    arrays = {name: cp.asarray(value) for name, value in bound.ladder.inputs(size).items()}
+    arrays["C"] = cp.empty((4, 8), dtype=np.float32)
+    made, empty = [], cp.empty
+
+    def remembered(*args, **kwargs):
+        array = empty(*args, **kwargs)
+        made.append(weakref.ref(array))
+        return array
+
+    monkeypatch.setattr(ladder.cp, "empty", remembered)
+    launch = last.prepare(arrays, size)
+    gc.collect()
+    assert len(made) == len(bound.rung.workspace(size)) and all(each() is not None for each in made)
+    del launch
+    gc.collect()
+    assert all(each() is None for each in made)

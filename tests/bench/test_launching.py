@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -58,6 +59,16 @@ def test_a_grid_of_one_dimension_has_one_block_in_the_others(told: list[tuple]) 
     config = told[1][0]
     assert (config.gridDimX, config.gridDimY, config.gridDimZ) == (7, 1, 1)
     assert (config.blockDimX, config.blockDimY, config.blockDimZ) == (64, 2, 2)
+
+
+def test_arrays_of_a_launch_live_as_long_as_its_function(told: list[tuple]) -> None:
+    array = Pointed()
+    alive = weakref.ref(array)
+    start = launching.starter(FUNCTION, LAUNCH, (array, np.int32(9), np.uint64(5)))
+    del array
+    assert alive() is not None, "another array may be made in its memory, and the kernel would write there"
+    del start
+    assert alive() is None
 
 
 def test_failure_of_the_driver_is_raised_with_the_launch(told: list[tuple]) -> None:
