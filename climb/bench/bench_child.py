@@ -41,6 +41,7 @@ from climb.bench.problem import PeerUnavailable, RungUnavailable
 from climb.bench.processes import end_with_parent
 from climb.bench.records import parts
 from climb.bench.registry import load_ladder
+from climb.bench.repeating import check_again
 
 _WORTH_SAYING_S = 10
 #: A relative standard deviation that any samples meet.
@@ -169,6 +170,10 @@ class Run:
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
                 estimate = min(estimate, self.gpu.seconds(launch), self.gpu.seconds(launch))
+            if rung:
+                with self.phases("check again"):
+                    times = self.gpu.launches_to_check(estimate)
+                    check_again(case, target.name, verification.tolerance, arrays, launch, times)
             with self.phases("trace"):
                 library = None if rung else description(candidate, launch, self.gpu.kernels(launch))
         self._launch = launch

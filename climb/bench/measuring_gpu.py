@@ -13,6 +13,8 @@ from climb.bench.libraries.kernels_of import kernels_of
 
 #: The memory that the largest sizes of the book may need; records come from GPUs with 80 GB and more.
 SMALL_BYTES = 64 << 30
+#: After its check, a rung is launched again as often as fits into so many seconds, but no more often than this.
+CHECKED_SECONDS, MOST_CHECKED = 0.2, 100
 
 
 class Gpu:
@@ -45,6 +47,10 @@ class Gpu:
         stop.record()
         stop.synchronize()
         return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
+
+    def launches_to_check(self, seconds: float) -> int:
+        """How many launches to compare with the first one, if one takes so long: what fits into CHECKED_SECONDS."""
+        return max(1, min(MOST_CHECKED, int(CHECKED_SECONDS / max(seconds, 1e-9))))
 
     def kernels(self, launch: Callable[[], None]) -> tuple[str, ...]:
         """The names of the kernels of one launch, copies and fills included."""

@@ -19,6 +19,7 @@ from tiny_ladder import made, scale
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
 from climb.bench import alignment, hardware, measure, nvbench_results, recording, records, targets
+from climb.bench.ladder import BoundRung
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
 from climb.bench.records.ceilings import MEANING, Ceiling
@@ -147,7 +148,8 @@ def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     *lines, total = capfd.readouterr().err.splitlines()
     assert len(lines) == len(made_now.points)
     assert all(re.search(r"; \d+\.\d s", line) for line in lines[1::2]), "what each point took"
-    assert re.match(r"7 points: [\d.]+ s: (\d+\.\d (case|prepare|check|trace|sample|other)(, |$)){6}", total)
+    phases = "case|prepare|check|check again|trace|sample|other"
+    assert re.match(rf"7 points: [\d.]+ s: (\d+\.\d ({phases})(, |$)){{7}}", total)
     assert lines[0].startswith("[1/7] scale plain n=1024") and "cold" in lines[0] and "4000.00 us" in lines[0]
     assert "200 samples" in lines[0] and "batch" in lines[1] and "3600.00 us" in lines[1]
 
@@ -180,6 +182,26 @@ def test_a_wrong_rung_refuses_the_whole_ladder(nvbench, tmp_path, monkeypatch):
         measure.run(targets, Sampling(), keep=tmp_path)
     assert [s.reason for s in nvbench.states] == ["failed", *3 * ["an earlier point failed"]]
     assert nvbench.files == 0
+
+
+def test_a_rung_that_is_right_once_and_wrong_later_refuses_the_ladder(nvbench, tmp_path, monkeypatch):
+    prepare, launched = BoundRung.prepare, []
+
+    def spoiled(self, arrays, size):
+        launch = prepare(self, arrays, size)
+
+        def spoil_the_sixth():
+            launch()
+            launched.append(self.name)
+            if len(launched) == 6:  # the check, three for the estimate, and one that was compared were right
+                arrays["y"][17:18].fill(5.0)
+
+        return spoil_the_sixth
+
+    monkeypatch.setattr(BoundRung, "prepare", spoiled)
+    with pytest.raises(MeasurementFailed, match=r"plain n=1024: WrongResult: .*\[17\].*\(in launch 2 of 2 after one"):
+        measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
+    assert launched == ["plain"] * 6
 
 
 def test_a_point_that_nvbench_gives_no_sample_for_is_an_error(nvbench, tmp_path, monkeypatch):

@@ -46,6 +46,9 @@ class Gpu(bench_child.Gpu):
         launch()
         return 1e-3
 
+    def launches_to_check(self, seconds):
+        return 2
+
     def kernels(self, launch):
         return ("one_kernel", "another")
 
