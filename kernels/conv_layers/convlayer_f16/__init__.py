@@ -45,6 +45,7 @@ ladder = Ladder(
         _rung("early_release", 7, {"launches": fused.launches(1, "early_release"), "workspace": fused.workspace(1)}),
         _rung("runs", 8, {"launches": runs.launches(1), "workspace": runs.workspace(1)}),
         _rung("shares", 9, {"launches": shares.launches(1)}),
+        _rung("overlapped", 10, {"launches": fused.launches(1, "overlapped"), "workspace": fused.workspace(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )

@@ -119,6 +119,14 @@ ladder = Ladder(
             alignment={"input": 16, "weights": 16},
             workspace=shares.workspace,
         ),
+        HopperRung(
+            "overlapped",
+            "a tile's sums are stored while the next tile's products run",
+            fused.launches(2, "overlapped"),
+            requires=fused.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=fused.workspace(2),
+        ),
     ),
     peers=of_batches.peers,
 )

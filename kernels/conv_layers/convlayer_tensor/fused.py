@@ -1,6 +1,6 @@
-"""The launches of ``fused``, ``whole_steps`` and ``early_release``, which make halves of pixels where they multiply.
+"""The launches of the rungs that make halves of pixels where they multiply: ``fused`` and those that follow from it.
 
-Those of weights are made in a launch before.
+Halves of weights are made in a launch before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, O
 #: Threads of the first launch and of the second, and the kernel's kPixelSlots and kRawLeft.
 TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_LEFT = 32, 512, 4, 4
 #: Maps of the boxes of each rung, and the kernel's kRawSlots.
-BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2), "early_release": (DEPTH, 2)}
+BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2), "early_release": (DEPTH, 2), "overlapped": (DEPTH, 2)}
 #: Tiles: strips of eight pixels beside each other, and rows.
 SHAPES = ((2, 8), (1, 14))
 #: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
@@ -67,6 +67,7 @@ def _steps_of_taps(size: Size) -> int:
 def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, ...]]:
     """The two launches of one of these rungs, for ``parts`` halves of each factor."""
     box, raw_slots = BOXES[rung]
+    kernel = "convlayer_overlapped" if rung == "overlapped" else "convlayer_fused"
 
     def of(size: Size) -> tuple[Launch, ...]:
         one, n = cut(size), size["n"]
@@ -89,7 +90,7 @@ def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, 
         halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
         raw = raw_slots * box * (one.high + 2) * pitch * FLOAT
         shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
-        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"
+        name = f"{kernel}<{parts}, {one.strips}, {one.high}>"
         grid = (one.across, ceil_div(size["c_out"], OUTS))
         return (first, Launch(name, grid, (THREADS,), ("taps", maps, "output", *extents), shared, pdl=True))
 

@@ -3,15 +3,8 @@
 // and in kEarlyRelease when slots are released.
 #pragma once
 
-#include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
 #include "fused_work.cuh"
-
-// A barrier for all threads that multiply.
-__device__ __forceinline__ void sync_consumers()
-{
-    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
-}
+#include "to_taps.cuh"
 
 template <int kParts, int kStrips, int kHigh>
 __global__ void __launch_bounds__(kThreads, 1)

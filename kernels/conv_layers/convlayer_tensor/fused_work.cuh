@@ -1,9 +1,8 @@
-// The work of a block in the rungs fused, whole_steps and early_release, and their
-// first launch. A rung defines kWide and the numbers of slots before including this.
+// The work of a block in the rungs that make halves of pixels in shared memory, from
+// fused on. A rung defines the numbers of slots before including this.
 #pragma once
 
-#include "../../common/hopper/dependent.cuh"
-#include "taps.cuh"
+#include "fused_tile.cuh"
 
 struct Barriers {
     Barrier taps_full[kTapSlots], taps_empty[kTapSlots];
@@ -70,12 +69,3 @@ template <int kStrips, int kHigh> struct Work {
         return tile / (across * down);
     }
 };
-
-template <int kParts, int kBlock, int kWidth>
-__global__ void __launch_bounds__(kBlock)
-    convlayer_to_taps(const float* __restrict__ weights,
-                      Taps<kParts>* __restrict__ taps, int c_in, int c_out)
-{
-    start_next_launch();
-    make_taps<kParts, kBlock, kWidth>(weights, taps, c_in, c_out, blockIdx.x);
-}
