@@ -13,7 +13,7 @@ from climb.bench.libraries.kernels_of import kernels_of
 
 #: The memory that the largest sizes of the book may need; records come from GPUs with 80 GB and more.
 SMALL_BYTES = 64 << 30
-#: After its check, a rung is launched again as often as fits into so many seconds, but no more often than this.
+#: After its check, a rung is launched again for so long, in seconds, but no more often than this.
 CHECKED_SECONDS, MOST_CHECKED = 0.2, 100
 
 
@@ -49,7 +49,7 @@ class Gpu:
         return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
 
     def launches_to_check(self, seconds: float) -> int:
-        """How many launches to compare with the first one, if one takes so long: what fits into CHECKED_SECONDS."""
+        """Return the number of launches to compare with the first, if each takes ``seconds``."""
         return max(1, min(MOST_CHECKED, int(CHECKED_SECONDS / max(seconds, 1e-9))))
 
     def kernels(self, launch: Callable[[], None]) -> tuple[str, ...]:

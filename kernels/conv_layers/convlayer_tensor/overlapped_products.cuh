@@ -31,7 +31,8 @@ struct Spot {
     }
 };
 
-// Where a thread's sums of a tile belong, and how far the map goes from there.
+// The place of a thread's sums of a tile in the output, and the rows and columns that
+// the map has from there on.
 struct Target {
     float* to;
     int rows = 0, columns = 0;  // no sums yet
