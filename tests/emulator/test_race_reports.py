@@ -102,3 +102,34 @@ def test_store_of_16_bytes_marks_exactly_its_own_bytes_as_written() -> None:
     for index in (1, 4):
         with pytest.raises(Uninitialised, match=f"byte {8 * index} of fresh"):
             device.launch("read", 1, 1, fresh, out, index)
+
+
+@pytest.mark.parametrize("fence", ["", "__threadfence_block(); "], ids=["whole", "in_part"])
+def test_a_byte_of_a_word_that_is_written_whole_races_with_the_write_of_the_word(fence: str) -> None:
+    """No store of the kernel is narrower than a word, so the search keeps words; a load of any byte is a load of one.
+
+    With a fence in it, the kernel orders some threads without the others, and readers are kept one by one.
+    """
+    body = f"""(int* o) {{ __shared__ int s[64]; int t = threadIdx.x; s[t] = t; {fence}__syncthreads();
+        int v = ((const unsigned char*)s)[4 * (63 - t) + 1]; {fence}__syncthreads(); s[t] = v; o[t] = s[t]; }}"""
+    for barrier, what in (
+        ("s[t] = t; BARRIER", "this read of byte 253 of s"),
+        ("+ 1]; BARRIER", "this write of byte 0"),
+    ):
+        planted = body.replace(
+            barrier.replace("BARRIER", f"{fence}__syncthreads();"), barrier.replace("BARRIER", fence)
+        )
+        assert what in race(planted, 1, 64, np.zeros(64, np.int32)).what
+    with checking(ALL_CHECKS):
+        Device('extern "C" __global__ void k' + body).launch("k", 1, 64, np.zeros(64, np.int32))
+
+
+@pytest.mark.parametrize("fence", ["", "__threadfence_block(); "], ids=["whole", "in_part"])
+def test_bytes_of_a_word_that_are_written_one_by_one_are_kept_apart(fence: str) -> None:
+    """Each thread changes its own byte; the words are also loaded and stored whole."""
+    body = f"""(int* o) {{ __shared__ int s[64]; int t = threadIdx.x; s[t] = t; {fence}__syncthreads();
+        unsigned char* mine = (unsigned char*)s + t; *mine = *mine + 1; {fence}__syncthreads(); o[t] = s[t]; }}"""
+    with checking(ALL_CHECKS):
+        Device('extern "C" __global__ void k' + body).launch("k", 1, 64, np.zeros(64, np.int32))
+    error = race(body.replace("*mine + 1", "mine[1] + 1"), 1, 64, np.zeros(64, np.int32))
+    assert "of byte" in error.what and error.same_warp

@@ -26,7 +26,8 @@ class ClusterShadow:
 
     def __init__(self, clock: ClusterClock, batch: Batch) -> None:
         self.clock, self.row = clock, batch.shared.shape[1]
-        self.inner = SharedShadow(clock.inner, clock.size * self.row, clock.size, True)
+        narrowest = batch.kernel.code.narrowest_shared_write
+        self.inner = SharedShadow(clock.inner, clock.size * self.row, clock.size, True, narrowest)
         self.lifetimes = ClusterLifetimes(clock, batch)
 
     def _place(self, group: Group, site: Site, home: np.ndarray, address: np.ndarray) -> tuple[Group, np.ndarray]:

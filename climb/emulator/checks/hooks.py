@@ -64,14 +64,17 @@ class LaunchChecks:
         if self.dependence is not None:
             batch.dependence = BatchDependence(self.dependence, batch)
         if shared:
-            batch.shared_shadow = (
-                ClusterShadow(batch.clock, batch)
-                if clusters
-                else SharedShadow(batch.clock, batch.shared_bytes, in_part=batch.kernel.code.orders_in_part)
-            )
+            batch.shared_shadow = ClusterShadow(batch.clock, batch) if clusters else _shadow_of_blocks(batch)
             _, reserved = batch.kernel.layout.addresses.get(RESERVED, ("shared", None))
             if reserved is not None:
                 batch.shared_shadow.is_written(reserved, RESERVED_BYTES)
+
+
+def _shadow_of_blocks(batch: Batch) -> SharedShadow:
+    code = batch.kernel.code
+    return SharedShadow(
+        batch.clock, batch.shared_bytes, in_part=code.orders_in_part, narrowest_write=code.narrowest_shared_write
+    )
 
 
 def ordered(group: Group, site: Site) -> None:

@@ -100,6 +100,18 @@ class InFlight:
         else:
             self._settle(done)
 
+    def divide(self, access: AsyncAccess, parts: list[AsyncAccess]) -> None:
+        """Replace an access in flight by `parts`, which make it up and may end one by one."""
+        self._sorted.pop(id(access), None)
+        if access.site.space == "shared":
+            self._shared.remove(access)
+            self._shared += parts  # the same cells stay marked
+            return
+        del self._global[id(access)]
+        self._global_writes -= access.writes
+        for part in parts:
+            self._enter_global(part)
+
     def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:
         """Check an ordinary access to shared memory, of the lanes' own blocks or of the blocks `home`. Raises
         AsyncRace."""

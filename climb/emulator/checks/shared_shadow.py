@@ -19,6 +19,7 @@ from .stamps import TIME
 from .thread_times import times_of
 
 LOG_LIMIT = 1 << 22  # cells of accesses that are logged but not yet entered: 32 MiB
+WORD = 4  # bytes
 
 
 class SharedShadow:
@@ -27,10 +28,18 @@ class SharedShadow:
     While all blocks access the same addresses together, one row of cells stands for all of them. A block of the clock
     may be a cluster of `size` blocks, whose shared memories follow each other. `in_part`: the kernel can order some
     threads without the others, so each cell needs the list of its accessors; see `accessors`.
+
+    `narrowest_write`: the bytes of the narrowest write that the kernel may make. Bytes that are always written together
+    have the same accesses to compare with, so a narrower load does not divide a word of them: a kernel that reads one
+    flag as a byte would otherwise have four times the cells in every other access. Larger cells are divided by any
+    access: the lanes of a warp read them in turn, and each set of lanes takes a slot of its cell.
     """
 
-    def __init__(self, clock: Clock, nbytes: int, size: int = 1, in_part: bool = False) -> None:
+    def __init__(
+        self, clock: Clock, nbytes: int, size: int = 1, in_part: bool = False, narrowest_write: int = 1
+    ) -> None:
         self.clock, self.nbytes, self.granule = clock, nbytes, 16
+        self._whole = min(narrowest_write, WORD)
         self.cells = Cells(-(-nbytes // 16))
         self.rows = 1
         self.last_write = self.last_read = self.last_atomic = 0
@@ -175,7 +184,7 @@ class SharedShadow:
 
     def _cells(self, lanes: Lanes, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the cells of an access and the thread of each lane, both with axes block, thread, cell."""
-        width = site.width
+        width = site.width if site.action != "load" else max(site.width, self._whole)
         if width < self.granule:
             self._refine(width)
         base = address + site.offset
@@ -192,7 +201,8 @@ class SharedShadow:
         factor = self.granule // width
         self._flush(self._reads, "reads")
         self._flush(self._atomics, "atomics")
-        self._map(lambda each: np.repeat(each, factor))
+        # np.repeat takes ten times as long to repeat each element.
+        self._map(lambda each: np.broadcast_to(each[:, None], (each.size, factor)).flatten())
         self.granule = width
 
     def _expand(self) -> None:

@@ -6,7 +6,7 @@ An operation checks its arguments when it is issued, and takes effect when a thr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -186,15 +186,20 @@ def issue(group: Group, operation: Operation) -> None:
         batch.asynchronous.operations.append(operation)
 
 
-def ended(group: Group, operation: Operation, action: str) -> None:
-    """Record that reads ("load") or writes of an operation have happened: other threads may use what they accessed."""
+def ended(group: Group, operation: Operation, action: str, words: Sequence[np.ndarray] | None = None) -> None:
+    """Record that reads ("load") or writes of an operation have happened: other threads may use what they accessed.
+
+    `words`: the mbarriers on which the copy of each lane completes, each (lanes,); by default all of the operation's.
+    """
     batch = group.batch
     for access in [each for each in operation.open if (each.site.action == "load") == (action == "load")]:
         operation.open.remove(access)
         batch.in_flight.end(access, access)
     if action != "load" and batch.clock is not None:
-        for word in operation.barriers:  # a bulk group's writes are made visible only to its own thread
-            batch.clock.arrive(group.lanes, np.full(group.lanes.count, word), wide=True)
+        if words is None:  # a bulk group, which has none, makes its writes visible only to its own thread
+            words = [np.full(group.lanes.count, word) for word in operation.barriers]
+        for each in words:
+            batch.clock.arrive(group.lanes, each, wide=True)
 
 
 def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:

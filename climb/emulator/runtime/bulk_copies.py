@@ -12,7 +12,7 @@ from ..simt.asynchronous import Operation
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
-from . import bulk, mbarrier
+from . import bulk, joint_copies, mbarrier
 from .cluster_addresses import map_to_rank, resolve
 from .global_effects import read_global, write_global
 
@@ -60,6 +60,8 @@ def to_shared(
     mask: np.ndarray | None,
 ) -> None:
     """cp.async.bulk from global to shared memory, of this block, of another one, or (`mask`) of several."""
+    if joint_copies.issue(group, load, store, barrier, target, source, nbytes, mbar, mask):
+        return
     for lane, (to, start, size, word, ranks) in bulk.each_lane(group, target, source, nbytes, mbar, mask):
         start += load.offset
         places = targets(lane, store, np.array([[to]]), ranks)
@@ -200,7 +202,7 @@ def check_left(batch: Batch) -> None:
     """
     state = batch.asynchronous
     for operation in state.operations:
-        lane = Group(batch, operation.lane, {})
+        lane = next(bulk.each_lane(Group(batch, operation.lane, {})))[0]
         if operation.writes_shared:
             bulk.fail(lane, operation.site, "this copy to shared memory is still in flight when its block leaves the "
                       "kernel: nothing has waited for its mbarrier")  # fmt: skip

@@ -19,11 +19,12 @@ ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 1
 def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action: str) -> tuple[Group, Site]:
     element, count = ELEMENTS[width]
     part = replace(site, element=np.dtype(element), count=count, offset=0, action=action, part=True)
-    return spread(group, address.size), part
+    return group if group.lanes.count == address.size else spread(group, address.size), part
 
 
 def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray, width: int = 16) -> None:
-    """Report a read of `width` bytes at each address. Raises Uninitialised and Race."""
+    """Report a read of `width` bytes at each address, by the one lane of a group, or by a lane each. Raises
+    Uninitialised and Race."""
     batch = group.batch
     watched = batch.clock is not None or batch.dependence is not None
     if address.size and (watched or (held.written is not None and batch.check_uninitialised)):

@@ -219,17 +219,23 @@ def expect_one_more(group: Group, words: np.ndarray) -> None:
 
 def complete(group: Group, site: Site, word: int, nbytes: int, issued_in: int) -> None:
     """Complete the transaction bytes of one lane's asynchronous operation. It was issued in phase `issued_in`."""
-    state = group.batch.asynchronous
-    everywhere = np.ones(group.lanes.shape, np.bool_)
-    if not state.live[word]:
-        _misuse(group, site, everywhere, "a copy completes on an mbarrier that has been invalidated")
-    before = state.values[word : word + 1]
-    if int(phase(before)[0]) != issued_in:
+    complete_each(group, site, np.array([word]), nbytes, np.array([issued_in]))
+
+
+def complete_each(group: Group, site: Site, words: np.ndarray, nbytes: int, issued_in: np.ndarray) -> None:
+    """Complete the transaction bytes of one asynchronous operation of each lane, one after the other: `nbytes` at each
+    of the mbarriers `words`, (lanes,), in whose phases `issued_in`, (lanes,), they were issued."""
+    shape, dead = group.lanes.shape, ~group.batch.asynchronous.live[words]
+    if dead.any():
+        _misuse(group, site, dead.reshape(shape), "a copy completes on an mbarrier that has been invalidated")
+    before = _apply(group, words, np.zeros(words.size, np.uint64), np.full(words.size, -nbytes), False)
+    late = phase(before) != issued_in
+    if late.any():
         what = f"the phase of the mbarrier ended before this copy of {nbytes} bytes, which belongs to it; "
-        _misuse(group, site, everywhere, what + "expect_tx is missing, or names too few bytes")
-    if abs(int(transactions(before)[0]) - nbytes) > LIMIT:
-        _misuse(group, site, everywhere, f"an mbarrier counts at most {LIMIT} transaction bytes")
-    _apply(group, np.array([word]), np.zeros(1, np.uint64), np.array([-nbytes]), False)
+        _misuse(group, site, late.reshape(shape), what + "expect_tx is missing, or names too few bytes")
+    past = np.abs(transactions(before) - nbytes) > LIMIT
+    if past.any():
+        _misuse(group, site, past.reshape(shape), f"an mbarrier counts at most {LIMIT} transaction bytes")
 
 
 def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, parity: bool) -> np.ndarray:

@@ -19,12 +19,13 @@ from .site import Site
 
 @dataclass(eq=False)
 class Operation:
-    """A bulk operation of one thread that is in flight.
+    """A bulk operation of one thread, or of several that copy alike, that is in flight.
 
     `fetch` reads the source, `deliver` writes the target and completes. `barriers`: the words (see `Asynchronous`) of
     the mbarriers on which it completes, with the phase that each was in at the issue; empty if it belongs to a bulk
     group. `group`: the number of that group. `accesses`: its reads and writes; `open`: the accesses that the search for
-    races considers in flight.
+    races considers in flight. `divide`: of an operation that stands for several copies, what returns those that
+    complete on some mbarriers and the others, as operations of their own.
     """
 
     site: Site
@@ -37,11 +38,18 @@ class Operation:
     open: list[AsyncAccess] = field(default_factory=list)
     data: object = None
     fetched: bool = False
+    divide: Callable[[Operation, set[int]], list[Operation]] | None = None
 
     @property
     def writes_shared(self) -> bool:
         """Return whether the operation writes to shared memory."""
         return any(each.writes and each.site.space == "shared" for each in self.accesses)
+
+    def parts(self, words: set[int]) -> list[Operation]:
+        """Return the operation, divided if only some of its copies complete on mbarriers among `words`."""
+        if self.divide is None or words.isdisjoint(self.barriers) or words.issuperset(self.barriers):
+            return [self]
+        return self.divide(self, words)
 
     def read(self) -> None:
         """Read the source, unless that has happened."""
@@ -94,6 +102,7 @@ class Asynchronous:
     def finish_at(self, words: Iterable[int]) -> bool:
         """Let the operations take effect that complete on any of these mbarriers; return whether there were any."""
         wanted = set(words)
+        self.operations = [part for each in self.operations for part in each.parts(wanted)]
         return self._finish([each for each in self.operations if not wanted.isdisjoint(each.barriers)])
 
     def commit(self, threads: Iterable[int]) -> None:

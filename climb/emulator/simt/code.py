@@ -18,6 +18,8 @@ from .site import Site
 
 #: Functions that generated code calls to order accesses without waiting for a whole block.
 _ORDERING = frozenset({"memory_fence", "mbarrier_init", "tensor_map_copy", "cluster_arrive"})
+#: The spaces of sites that may access shared memory; a generic address may lie there.
+_MAYBE_SHARED = ("", "shared")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class Code:
             return True
         calls = (function.__code__.co_names for function in self.functions)
         return any(site.releases for site in self.sites) or not _ORDERING.isdisjoint(chain.from_iterable(calls))
+
+    @cached_property
+    def narrowest_shared_write(self) -> int:
+        """Return the bytes of the narrowest write that may be to shared memory; 16, the most, if there is none."""
+        writes = (one for one in self.sites if one.action in ("store", "atomic") and one.space in _MAYBE_SHARED)
+        return min((one.width for one in writes), default=16)
 
 
 def _has_partial_mask(block: Block) -> bool:

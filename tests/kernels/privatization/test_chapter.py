@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.pending import pending
+from tools.thorough import thorough
 
 from climb import check, count_kernel, counters, hardware_counters, load_ladder, opcodes
 from climb.bench import profiling
@@ -101,7 +102,7 @@ def test_every_file_of_the_chapter_is_used() -> None:
     assert {path.name for path in (HERE.parent / "exhibits").glob("*.cu")} == shown
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120", *map(thorough, ("sm_80", "sm_86", "sm_89", "sm_100"))])
 def test_64_bit_addition_in_shared_memory_is_a_loop_on_every_architecture(arch: str) -> None:
     source = """
 extern "C" __global__ void count(unsigned long long* counts, const int* bins)
