@@ -36,6 +36,8 @@ from . import hooks, races
 from .faults import place
 
 CELL = 4  # bytes; asynchronous accesses are multiples of it
+PAIR = 8  # bytes of two cells
+_NOWHERE = np.zeros((1, 1), np.bool_)
 
 
 class InFlight:
@@ -46,8 +48,7 @@ class InFlight:
         self._shared: list[AsyncAccess] = []
         self._global: dict[int, tuple[int, int, AsyncAccess]] = {}  # by id: first byte, end, access
         self._global_writes = 0
-        cells = -(-batch.shared_bytes // CELL)
-        self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
+        self._written, self._read = (_Marks(batch.blocks, batch.shared_bytes) for _ in range(2))
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by id of an access in flight, see `_sorted_keys`
 
     def begin(self, access: AsyncAccess) -> None:
@@ -105,7 +106,9 @@ class InFlight:
         self._sorted.pop(id(access), None)
         if access.site.space == "shared":
             self._shared.remove(access)
-            self._shared += parts  # the same cells stay marked
+            self._shared += parts
+            for each, count in ((access, -1), *((part, 1) for part in parts)):
+                self._marks(each).add(each, count)
             return
         del self._global[id(access)]
         self._global_writes -= access.writes
@@ -284,16 +287,20 @@ class _Marks:
     """The number of accesses in flight that use each cell of shared memory. One row of cells stands for all blocks
     while every access is the same in all of them."""
 
-    def __init__(self, blocks: int, cells: int) -> None:
-        self._blocks, self._row = blocks, cells
-        self._cells = np.zeros(cells, np.int32)
+    def __init__(self, blocks: int, nbytes: int) -> None:
+        self._blocks, self._row = blocks, -(-nbytes // PAIR) * (PAIR // CELL)
+        self._cells = np.zeros(self._row, np.int32)
         self._expanded = blocks == 1
+        self._accesses = 0
 
     def hit(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
         """Return the lanes that access a cell in use in shared memory of `block`: bool, broadcasting to the lanes'
         shape."""
-        index = self._index(block, site, address)
-        found = self._cells.take(index) != 0
+        if not self._accesses:
+            return _NOWHERE
+        # Every load comes here while a copy is in flight. Two cells at once take half the time.
+        unit, cells = (PAIR, self._cells.view(np.int64)) if site.width >= PAIR else (CELL, self._cells)
+        found = cells.take(self._index(block, site, address, unit)) != 0
         return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
 
     def add(self, access: AsyncAccess, count: int) -> None:
@@ -304,13 +311,17 @@ class _Marks:
             self._cells = np.tile(self._cells, self._blocks)
             self._expanded = True
         # A cell that several lanes use counts once: NumPy adds to each indexed cell once.
-        self._cells[self._index(access.block, access.site, address)] += count
+        self._cells[self._index(access.block, access.site, address, CELL)] += count
+        self._accesses += count
 
-    def _index(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
-        index = ((address + site.offset) // CELL)[:, :, None]
-        if site.width > CELL:
-            index = index + np.arange(site.width // CELL)
-        return index + (block * self._row)[:, :, None] if self._expanded and self._blocks > 1 else index
+    def _index(self, block: np.ndarray, site: Site, address: np.ndarray, unit: int) -> np.ndarray:
+        """Return the pieces of `unit` bytes that lanes access, (blocks, threads, pieces)."""
+        index = ((address + site.offset) >> unit.bit_length() - 1)[:, :, None]
+        if site.width > unit:
+            index = index + np.arange(site.width // unit)
+        if self._expanded and self._blocks > 1:
+            index = index + (block * (self._row * CELL // unit))[:, :, None]
+        return index
 
 
 def _same(access: AsyncAccess, other: AsyncAccess, index: np.ndarray) -> np.ndarray:
