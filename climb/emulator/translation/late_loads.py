@@ -48,29 +48,29 @@ class LateLoads:
 
 def analyse(blocks: list[Block], roles: Roles) -> LateLoads:
     """Find the late loads of a kernel, whose entry is the first block."""
-    out, loads = LateLoads(), {}
-    copies = False
-    for block in blocks:
-        for each in block.instructions:
-            copies = copies or _copies_to_shared(each.opcode)
-            if _is_load(each):
-                loads[id(each)] = len(loads)
-    if not copies or not loads:
+    out = LateLoads()
+    every = [instruction for block in blocks for instruction in block.instructions]
+    if not any(_copies_to_shared(each.opcode) for each in every):
         return out
+    loads = {key: number for number, key in enumerate(id(each) for each in every if _is_load(each))}
     for block, each, ended, left in _steps(blocks, roles, loads):
         if ended:
-            out.ends[id(each)] = tuple(sorted(ended))
+            _add(out.ends, id(each), ended)
         if left and each.opcode.startswith(_RELEASES) and ".wait" not in each.opcode:
-            number = tuple(sorted(left))
             if each.opcode.startswith(PREFIX) and ".arrive" not in each.opcode:
-                out.starts[block.next] = tuple(sorted({*out.starts.get(block.next, ()), *number}))
+                _add(out.starts, block.next, left)
             else:
-                out.releases[id(each)] = number
+                _add(out.releases, id(each), left)
     late = {number for found in (out.releases, out.starts) for numbers in found.values() for number in numbers}
     out.loads = {key: number for key, number in loads.items() if number in late}
     kept = {key: tuple(number for number in numbers if number in late) for key, numbers in out.ends.items()}
     out.ends = {key: numbers for key, numbers in kept.items() if numbers}
     return out
+
+
+def _add(found: dict[int, tuple[int, ...]], key: int, numbers: set[int]) -> None:
+    """Add numbers to those of a key: copies of an inlined function may share an instruction."""
+    found[key] = tuple(sorted(numbers.union(found.get(key, ()))))
 
 
 def loaded(opcode: str) -> tuple[int, str, int]:
