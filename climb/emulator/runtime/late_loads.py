@@ -1,4 +1,4 @@
-"""What generated code calls for late loads of shared memory; see `translation.late_loads`."""
+"""Functions that generated code calls for late loads of shared memory; see `translation.late_loads`."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ _LOADS = ("ld.shared.", "ld.shared::cta.", "ldmatrix.")
 #: The parts of a load's opcode that name another space than shared memory, or make it more than a plain load.
 _OTHER = frozenset({"global", "const", "param", "local", "shared::cluster", "volatile", "relaxed", "acquire", "nc"})
 _RELEASES = ("mbarrier.arrive", "bar.", "barrier.", PREFIX)
+_FENCES = ("fence.", "membar.")
 _NO_FENCES = ("fence.mbarrier_init", "fence.proxy.tensormap", "fence.proxy.alias")
 
 _State = dict[str, frozenset[int]]
@@ -99,15 +100,15 @@ def _is_load(instruction: ptx.Instruction) -> bool:
 def _steps(
     blocks: list[Block], roles: Roles, loads: dict[int, int]
 ) -> Iterator[tuple[Block, ptx.Instruction, set[int], set[int]]]:
-    """Yield each instruction that can be reached with loads in flight: its block, the loads that end at it, and those
-    that are in flight after it."""
+    """Yield each instruction that may matter: its block, the loads that end at it, and those in flight after it."""
+    relevant = _relevant(blocks, roles, loads)
     entries: dict[int, _State] = {0: {}}
     work = {0}
     while work:
         index = min(work)
         work.remove(index)
         state = dict(entries[index])
-        for each in blocks[index].instructions:
+        for each in relevant[index]:
             _step(state, each, roles, loads)
         for successor in blocks[index].successors:
             if successor not in entries:
@@ -116,12 +117,39 @@ def _steps(
             elif _join(entries[successor], state):
                 work.add(successor)
     for index, state in entries.items():
-        for each in blocks[index].instructions:
-            before = _all(state)
-            _step(state, each, roles, loads)
-            after = _all(state)
+        after = _all(state)
+        for each in relevant[index]:
+            before = after
+            if _step(state, each, roles, loads):
+                after = _all(state)
             if before or after:
                 yield blocks[index], each, before - after, after
+
+
+def _relevant(blocks: list[Block], roles: Roles, loads: dict[int, int]) -> list[list[ptx.Instruction]]:
+    """Return the instructions of each block that can matter: fences, releases, and those that use the registers which
+    can hold loaded values. Most instructions of a large kernel do not."""
+    found: set[str] = set()
+    moves: dict[str, list[str]] = {}
+    for instruction in (each for block in blocks for each in block.instructions):
+        if id(instruction) in loads:
+            found.update(roles(instruction)[0])
+        elif instruction.opcode.startswith("mov."):
+            writes, reads = roles(instruction)
+            for source in reads:
+                moves.setdefault(source, []).extend(writes)
+    left = list(found)
+    while left:
+        fresh = [name for name in moves.get(left.pop(), ()) if name not in found]
+        found.update(fresh)
+        left += fresh
+
+    def matters(instruction: ptx.Instruction) -> bool:
+        if instruction.opcode.startswith((*_RELEASES, *_FENCES)):
+            return True
+        return any(not found.isdisjoint(names) for names in roles(instruction))
+
+    return [[each for each in block.instructions if matters(each)] for block in blocks]
 
 
 def _all(state: _State) -> set[int]:
@@ -138,16 +166,19 @@ def _join(mine: _State, other: _State) -> bool:
     return changed
 
 
-def _step(state: _State, instruction: ptx.Instruction, roles: Roles, loads: dict[int, int]) -> None:
-    """Let an instruction change which registers wait for which loads."""
+def _step(state: _State, instruction: ptx.Instruction, roles: Roles, loads: dict[int, int]) -> bool:
+    """Let an instruction change which registers wait for which loads; return whether it may have."""
     opcode, number = instruction.opcode, loads.get(id(instruction))
     if not state and number is None:
-        return
-    if opcode.startswith(("fence.", "membar.")) and not opcode.startswith(_NO_FENCES):
-        state.clear()
-        return
+        return False
+    if opcode.startswith(_FENCES):
+        if not opcode.startswith(_NO_FENCES):
+            state.clear()
+        return True
     writes, reads = roles(instruction)
     used = frozenset().union(*(state.get(name, frozenset()) for name in reads))
+    if number is None and not used and state.keys().isdisjoint(writes):
+        return False
     if used and not opcode.startswith("mov."):
         for name in [name for name, numbers in state.items() if not numbers.isdisjoint(used)]:
             state[name] -= used
@@ -160,3 +191,4 @@ def _step(state: _State, instruction: ptx.Instruction, roles: Roles, loads: dict
             state[name] = fresh
         else:
             state.pop(name, None)
+    return True
