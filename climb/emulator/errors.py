@@ -97,6 +97,18 @@ class AsyncRace(Race):
     hint = "the wait for the asynchronous operation: which groups it leaves open, and a barrier after it for the others"
 
 
+class LateLoad(Race):
+    """A bulk copy that may overwrite shared memory before an earlier load, still on its way, has read it.
+
+    Details as for `Race`; `other` is the load.
+    """
+
+    hint = (
+        "use the loaded values (convert or store them) before the memory is handed back, or put a fence.proxy.async "
+        "between the loads and the arrival at the barrier"
+    )
+
+
 class EarlyAccess(Race):
     """An access of a dependent launch that conflicts with a launch before it, which may not have ended.
 

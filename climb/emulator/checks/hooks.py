@@ -17,6 +17,7 @@ from .dependent_launches import BatchDependence, Dependence
 from .global_shadow import GlobalShadow
 from .happens_before import Clock
 from .heap_faults import check_block
+from .late_loads import LateLoads
 from .shared_shadow import SharedShadow
 from .stamps import FEW, MAX_THREADS, Events
 from .written_bytes import check_read, mark_written
@@ -64,13 +65,18 @@ class LaunchChecks:
         if self.dependence is not None:
             batch.dependence = BatchDependence(self.dependence, batch)
         if shared:
-            batch.shared_shadow = ClusterShadow(batch.clock, batch) if clusters else _shadow_of_blocks(batch)
+            batch.shared_shadow = _shadow_of(batch)
+            if batch.kernel.code.has_late_loads:
+                batch.late_loads = LateLoads(batch, _shadow_of(batch))
             _, reserved = batch.kernel.layout.addresses.get(RESERVED, ("shared", None))
             if reserved is not None:
                 batch.shared_shadow.is_written(reserved, RESERVED_BYTES)
 
 
-def _shadow_of_blocks(batch: Batch) -> SharedShadow:
+def _shadow_of(batch: Batch) -> SharedShadow | ClusterShadow:
+    """Return an empty shadow of a batch's shared memory."""
+    if batch.order.size > 1:
+        return ClusterShadow(batch.clock, batch)
     code = batch.kernel.code
     return SharedShadow(
         batch.clock, batch.shared_bytes, in_part=code.orders_in_part, narrowest_write=code.narrowest_shared_write

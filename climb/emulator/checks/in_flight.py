@@ -32,7 +32,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import Lanes
 from ..simt.site import Site
-from . import hooks, races
+from . import hooks, proxies, races
 from .faults import place
 
 CELL = 4  # bytes; asynchronous accesses are multiples of it
@@ -55,7 +55,8 @@ class InFlight:
         """Enter an operation that starts to access memory.
 
         Raises AsyncRace for a conflict with another operation in flight. For shared memory of the lanes' own blocks,
-        raises Race for an ordinary access that is not ordered before it, and Uninitialised.
+        raises Race for an ordinary access that is not ordered before it, LateLoad for one that may still be on its way,
+        and Uninitialised.
         """
         if access.site.space != "shared":
             if access.writes or self._global_writes:  # reads do not conflict with each other
@@ -71,7 +72,10 @@ class InFlight:
         if written or (read and access.writes):
             self._compare(access, self._shared)
         where = () if access.home is None else (access.home,)
-        self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address, *where)
+        group = Group(self._batch, access.lanes, {})
+        self._batch.shared_shadow.begins(group, access.site, access.address, *where)
+        if access.writes and self._batch.late_loads is not None and proxies.asynchronous(access.site):
+            self._batch.late_loads.begins(group, access.site, access.address, *where)
         self._shared.append(access)
         self._marks(access).add(access, 1)
 

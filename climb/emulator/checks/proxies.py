@@ -18,7 +18,7 @@ from .races import name_of
 from .stamps import ID, TICK
 
 
-def _asynchronous(site: Site) -> bool:
+def asynchronous(site: Site) -> bool:
     """Return whether the writes of an instruction use the asynchronous proxy. By the PTX ISA, those of cp.async do not,
     unless it is a bulk copy."""
     return site.opcode[0] == "wgmma" or (site.opcode[0] == "cp" and "bulk" in site.opcode)
@@ -55,7 +55,7 @@ def check_fenced(group: Group, site: Site, address: np.ndarray) -> None:
     events = clock.events
     for tick in np.unique(before[open_] >> TICK).tolist():
         earlier = events.sites[tick]
-        if earlier is None or _asynchronous(earlier) or earlier.action == "atomic":
+        if earlier is None or asynchronous(earlier) or earlier.action == "atomic":
             open_ &= before >> TICK != tick
     if not open_.any():
         return

@@ -17,6 +17,7 @@ from . import (
     generic_addresses,
     global_memory,
     heap,
+    late_loads,
     local_memory,
     mbarrier,
     remote_stores,
@@ -38,5 +39,5 @@ FUNCTIONS: dict[str, Callable] = {
     **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **remote_stores.RUNTIME, **warpgroups.RUNTIME,
     **tensor_map_fields.RUNTIME, **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME,
-    **surfaces.RUNTIME, **system_calls.RUNTIME,
+    **surfaces.RUNTIME, **system_calls.RUNTIME, **late_loads.RUNTIME,
 }  # fmt: skip

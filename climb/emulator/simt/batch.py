@@ -26,6 +26,7 @@ from .observers import (
     Dependence,
     GlobalShadow,
     InFlight,
+    LateLoads,
     Parked,
     RegisterPool,
     SharedShadow,
@@ -39,7 +40,8 @@ class Batch:
     `shared` is uint8 (blocks, bytes), `local` uint8 (blocks * threads, bytes), both with rows rounded up to 16 bytes;
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
-    them; `in_flight` is None until the first asynchronous operation, and `dependence` where no launch starts early.
+    them; `in_flight` is None until the first asynchronous operation, `late_loads` where the kernel has none, and
+    `dependence` where no launch starts early.
     `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written. `schedule` is None
     for the usual order. `copies` are cp.async's, `products` wgmma's, `asynchronous` holds mbarriers and the bulk
     operations; `registers` is None until a warpgroup changes its own. `parked`: the groups that wait at a barrier, by
@@ -97,6 +99,7 @@ class Batch:
         self.shared_shadow: SharedShadow | None = None
         self.global_shadow: GlobalShadow | None = None
         self.in_flight: InFlight | None = None
+        self.late_loads: LateLoads | None = None
         self.dependence: Dependence | None = None
         self.schedule: BatchSchedule | None = None
         self.footprint: Footprint | None = None

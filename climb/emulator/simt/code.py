@@ -51,6 +51,12 @@ class Code:
         return any(site.releases for site in self.sites) or not _ORDERING.isdisjoint(chain.from_iterable(calls))
 
     @cached_property
+    def has_late_loads(self) -> bool:
+        """Return whether threads may arrive at a barrier before their loads of shared memory have ended, in a kernel
+        that copies to shared memory in bulk; see `translation.late_loads`."""
+        return any("late_release" in function.__code__.co_names for function in self.functions)
+
+    @cached_property
     def narrowest_shared_write(self) -> int:
         """Return the bytes of the narrowest write that may be to shared memory; 16, the most, if there is none."""
         writes = (one for one in self.sites if one.action in ("store", "atomic") and one.space in _MAYBE_SHARED)

@@ -109,6 +109,22 @@ class InFlight(Protocol):
         """Check an ordinary access to global memory."""
 
 
+class LateLoads(Protocol):
+    """`checks.late_loads.LateLoads`."""
+
+    def load(self, group: object, site: Site, start: np.ndarray, number: int) -> None:
+        """Record that lanes issue a load."""
+
+    def end(self, group: object, numbers: tuple[int, ...]) -> None:
+        """Record that loads have ended."""
+
+    def release(self, group: object, numbers: tuple[int, ...]) -> None:
+        """Record that lanes arrive at a barrier while loads are in flight."""
+
+    def begins(self, group: object, site: Site, address: np.ndarray, *where: np.ndarray) -> None:
+        """Check the start of a write by the asynchronous proxy."""
+
+
 class Dependence(Protocol):
     """The launches that may still run beside this one; see `checks.dependent_launches`."""
 

@@ -13,6 +13,7 @@ from ..memory.layout import Layout
 from ..ptx.control_flow import Roles
 from ..simt.code import line_text
 from ..simt.site import Site
+from .late_loads import LateLoads
 from .product_registers import ProductRegisters
 from .registers import address_registers, flushed_registers, register_kinds
 
@@ -22,9 +23,10 @@ class KernelContext:
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
     subnormal, `read` those that are read anywhere, `addresses` those that addresses are made of (`address_registers`).
-    `instruction` is the one being translated, `product_registers` the analysis of wgmma's registers; `spinning`: it is
-    in a loop that may wait for other lanes. `constants` maps names to (dtype, bytes). `relocated_constants` and
-    `relocated_sites` contain the address of a module's variable, relative to the module.
+    `instruction` is the one being translated, `product_registers` the analysis of wgmma's registers, `late_loads` that
+    of loads of shared memory; `spinning`: it is in a loop that may wait for other lanes. `constants` maps names to
+    (dtype, bytes). `relocated_constants` and `relocated_sites` contain the address of a module's variable, relative to
+    the module.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]], roles: Roles) -> None:
@@ -42,6 +44,7 @@ class KernelContext:
         self.instruction: ptx.Instruction | None = None
         self.spinning = False
         self.product_registers = ProductRegisters()
+        self.late_loads = LateLoads()
         self.constants: dict[str, tuple[str, bytes]] = {}
         self.relocated_constants: set[str] = set()
         self.relocated_sites: set[int] = set()

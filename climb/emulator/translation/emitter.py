@@ -14,6 +14,7 @@ from ..isa import HELPERS
 from ..isa.types import DTYPES, dtype, open_kind, size
 from ..ptx.control_flow import Block
 from .context import KernelContext
+from .late_loads import loaded
 from .object_code import constant_array
 from .registers import register_names, rule_of
 
@@ -235,6 +236,29 @@ class Emitter:
         if id(instruction) in found.unfenced:
             writer = found.unfenced[id(instruction)]
             self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")
+
+    def follow_loads_into(self, block: Block) -> None:
+        """Write what the check of late loads needs at the start of a block."""
+        if block.index in self.context.late_loads.starts:
+            self.line(f"late_release(G, {self.context.late_loads.starts[block.index]})")
+
+    def follow_loads_before(self, instruction: ptx.Instruction) -> None:
+        """Write what the check of late loads needs before an instruction: the loads that end, and one that begins."""
+        found, number = self.context.late_loads, self.context.late_loads.loads.get(id(instruction))
+        if id(instruction) in found.ends:
+            self.line(f"late_end(G, {found.ends[id(instruction)]})")
+        if number is not None:
+            count, kind, lanes = loaded(instruction.opcode)
+            site = self.site(instruction, "shared", "load", dtype(kind), count)
+            self.uncounted(site)
+            generic = ".shared" not in instruction.opcode
+            address = self.address(instruction.operands[1], "" if generic else "shared")
+            self.line(f"late_load(G, {site}, {address}, {number}, {lanes}, {generic})")
+
+    def follow_loads_after(self, instruction: ptx.Instruction) -> None:
+        """Write what the check of late loads needs after an instruction at which threads arrive at a barrier."""
+        if id(instruction) in self.context.late_loads.releases:
+            self.line(f"late_release(G, {self.context.late_loads.releases[id(instruction)]})")
 
     def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""

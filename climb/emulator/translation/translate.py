@@ -26,6 +26,7 @@ from ..ptx.barriers import name_barriers
 from ..ptx.frames import use_frames
 from ..ptx.inlining import inline
 from ..ptx.switches import unfold
+from . import late_loads
 from .context import KernelContext
 from .emitter import Emitter
 from .masking import mark
@@ -96,17 +97,21 @@ def generate(
     context = KernelContext(function, layout, sources, roles)
     blocks = control_flow.build(function, rule, roles)
     context.product_registers = products = analyse(blocks, roles)
+    context.late_loads = late_loads.analyse(blocks, roles)
     bodies = []
     for block in blocks:
         emitter = Emitter(context)
         context.spinning = block.spin
+        emitter.follow_loads_into(block)
         for instruction in block.instructions:
             context.instruction = instruction
             if products.numbers:
                 emitter.check_products(instruction)
+            emitter.follow_loads_before(instruction)
             emit = rule(instruction).emit
             if emit is not None:
                 emit(emitter, instruction)
+            emitter.follow_loads_after(instruction)
         live = frozenset().union(*(blocks[s].live for s in block.successors))
         bodies.append("\n    ".join(["R = G.registers", *emitter.finish(block, live)]))
     mark(blocks, bodies)

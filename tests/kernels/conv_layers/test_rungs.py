@@ -11,7 +11,7 @@ from tools.rung_checks import *  # noqa: F403
 from tools.thorough import thorough
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import EmulatorError, EndlessLoop, OutOfBounds, Race, Uninitialised
+from climb.emulator import EmulatorError, EndlessLoop, LateLoad, OutOfBounds, Race, Uninitialised
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -288,3 +288,17 @@ def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
     verify(forgetful, size, 0)
     with pytest.raises(EndlessLoop):
         verify(forgetful, size, 1)
+
+
+@pytest.mark.parametrize("name", ["early_release", "overlapped"])
+def test_floats_that_are_handed_back_before_their_loads_have_ended_are_found(name, tmp_path):
+    """An H200 computed wrong sums with this fault in one of twelve launches."""
+    size = {"n": 4, "c_in": 68, "c_out": 2, "k": 3, "batch": 1}  # more items than slots of floats
+    rung = load_ladder("convlayer_tensor")[name]
+    verify(rung, size)
+    handing_back = """        __syncwarp();
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.raw_empty[raw_slot]);"""
+    hasty = with_fault(rung, f"        fence_proxy_async();\n{handing_back}", handing_back, tmp_path)
+    with pytest.raises(LateLoad) as caught:
+        verify(hasty, size)
+    assert "value[m / 8][m % 8] = from[m * Shared::kRaw]" in caught.value.other.text
