@@ -9,8 +9,9 @@ from tools.thorough import choose as choose_sizes
 from tools.thorough import thorough
 
 from climb import count_kernel, load_ladder, verify
-from climb.emulator import ALL_CHECKS, Race, checking, run
+from climb.emulator import ALL_CHECKS, LateLoad, Race, checking, run
 from climb.toolchain import resources
+from kernels.async_copies.exercises import HEADERS
 from kernels.conv_layers.convlayer.layer import reference
 from kernels.conv_layers.convlayer.planes import Plane
 from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, parts_for
@@ -37,6 +38,17 @@ def test_additions_of_several_blocks_race() -> None:
         mended = text.replace(old, "atomicAdd(&output[(out * n + row) * n + col], sum);")
         run(mended, "layer", grid=(2, 2, 4), block=64, args=[ones, taps, out, 16, 4, 3])
     assert out[0, 0, 0] == 16 and out[2, 5, 5] == 36
+
+
+def test_handed_back_exhibit_loads_from_a_slot_that_the_next_copy_may_overwrite() -> None:
+    tiles, sums = np.random.default_rng(0).random((3, 4, 64), dtype=np.float32), np.zeros(64, np.float32)
+    text, args = exhibit("handed_back"), [tiles, sums, np.int32(3)]
+    with pytest.raises(LateLoad, match="may still be on its way"), checking(ALL_CHECKS):
+        run(text, "add_tiles", grid=1, block=96, args=args, options=HEADERS)
+    with checking(ALL_CHECKS):
+        mended = text.replace("__syncwarp();", "fence_proxy_async();\n__syncwarp();")
+        run(mended, "add_tiles", grid=1, block=96, args=args, options=HEADERS)
+    np.testing.assert_allclose(sums, tiles.sum((0, 1)), rtol=1e-6)
 
 
 def test_borders_exhibit_reads_the_end_of_the_row_above() -> None:
