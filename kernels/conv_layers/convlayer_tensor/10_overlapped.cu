@@ -4,8 +4,8 @@
 // same time, and then no tensor core was busy. Now a first step starts new sums and
 // stores the old ones between its products. Copies start before the block's threads
 // meet, in the order in which they are needed, and a tile's place is counted.
-// Requires: sm_90a; both launches, their grids, alignments, tensor map and shared memory
-// as in early_release.
+// Requires: sm_90a; both launches, their grids, alignments, tensor map and shared
+// memory as in early_release.
 #include "fused_tile.cuh"
 
 constexpr int kRawSlots = 2;

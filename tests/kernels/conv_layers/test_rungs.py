@@ -190,6 +190,10 @@ CORNERS = [
     ),
 ]
 
+#: Where warps that have stored halves hand them on to the products.
+HANDING_ON = """        __syncwarp();
+        if (threadIdx.x % kWarp == 0) mbarrier_arrive(&barriers.full[slot]);"""
+
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("convlayer", "map_atomics", "atomicAdd(&output[out * plane + static_cast<size_t>(row) * n + col], sum)",
@@ -217,7 +221,9 @@ PLANTED = [
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "whole_steps", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
     ("convlayer_tensor", "early_release", "image * work.c_in + ahead.step", "image + ahead.step", WrongResult),
-    ("convlayer_tensor", "early_release", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "early_release", f"        fence_proxy_async();\n{HANDING_ON}", HANDING_ON, EmulatorError),
+    ("convlayer_tensor", "overlapped", f"        fence_proxy_async();\n{HANDING_ON}", HANDING_ON, EmulatorError),
+    ("convlayer_tensor", "overlapped", "target.to += kHigh / 2 * n;", "", Race),
     ("convlayer_tensor", "early_release", "input, x - kRawLeft, y - 1,", "input, x - kRawLeft, y,", WrongResult),
     ("convlayer_tensor", "in_block", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
