@@ -204,6 +204,11 @@ def _poisoned_there(shape: tuple[int, ...], dtype: str) -> Any:
     return cp.asarray(poisoned(shape, dtype))
 
 
+def poison(array: Any) -> None:
+    """Fill an array of the device, in place, with what ``poisoned`` is full of."""
+    array.view(f"u{array.dtype.itemsize}").fill(_pattern(array.dtype))
+
+
 def is_poisoned(array: np.ndarray) -> bool:
     """Return whether every element of an array still has the value that ``poisoned`` fills it with."""
     unsigned = array.view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array

@@ -6,7 +6,8 @@ says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,29 @@ class DeviceReference:
     def _found(self, find: Callable[[], float | None]) -> float | None:
         if not self._usable:
             return None
-        cp.cuda.get_current_stream().synchronize()
-        try:
-            with cp.cuda.Stream.null:  # whose memory pool outlives the stream of a measurement
+        with null_stream():
+            try:
                 return find()
-        except Exception:
-            # A small GPU has no room for the references, and CuPy lacks some types: the host has both.
-            self._kept.clear()
-            self._usable = False
-            return None
+            except Exception:
+                # A small GPU has no room for the references, and CuPy lacks some types: the host has both.
+                self._kept.clear()
+                self._usable = False
+                return None
+
+
+@contextlib.contextmanager
+def null_stream() -> Iterator[None]:
+    """Wait for the current stream, and make arrays on the null stream: its memory pool outlives that of a measurement.
+
+    The null stream is done when the block ends. Without CuPy there is nothing to wait for.
+    """
+    if backend != "cupy":
+        yield
+        return
+    cp.cuda.get_current_stream().synchronize()
+    with cp.cuda.Stream.null:
+        yield
+        cp.cuda.get_current_stream().synchronize()
 
 
 def poisoned_on_device(shape: tuple[int, ...], dtype: np.dtype, pattern: int) -> Any:

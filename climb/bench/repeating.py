@@ -5,17 +5,14 @@ A race may spoil one launch of a hundred, and then a single check passes it near
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from climb.bench.checking import Case, WrongResult
+from climb.bench.checking import Case, WrongResult, poison
 from climb.bench.cuda import backend, cp
-
-#: The byte that outputs are filled with before each launch: NaN in floats, -1 in integers.
-_NEVER_WRITTEN = 0xFF
+from climb.bench.device_reference import null_stream
 
 
 def check_again(
@@ -28,12 +25,12 @@ def check_again(
     with the reference. Raises WrongResult, which says in which launch.
     """
     outputs = {argument.name: arrays[argument.name] for argument in case.problem.outputs}
-    with _null_stream():
+    with null_stream():
         first = {output: array.copy() for output, array in outputs.items()}
     differed = 0
     for number in range(times):
         for array in outputs.values():
-            array.view(np.uint8).fill(_NEVER_WRITTEN)
+            poison(array)
         launch()
         if all(_same_bits(array, first[output]) for output, array in outputs.items()):
             continue
@@ -48,18 +45,6 @@ def check_again(
 def _same_bits(array: Any, other: Any) -> bool:
     """Compare on the device if there is one."""
     if backend == "cupy":
-        with _null_stream():
+        with null_stream():
             return bool((array.view(np.uint8) == other.view(np.uint8)).all())
     return cp.asnumpy(array).tobytes() == cp.asnumpy(other).tobytes()
-
-
-@contextlib.contextmanager
-def _null_stream() -> Iterator[None]:
-    """Wait for the current stream, and let the null stream make arrays: its memory pool outlives NVBench's streams."""
-    if backend != "cupy":
-        yield
-        return
-    cp.cuda.get_current_stream().synchronize()
-    with cp.cuda.Stream.null:
-        yield
-        cp.cuda.Stream.null.synchronize()

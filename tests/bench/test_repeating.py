@@ -44,7 +44,10 @@ def test_other_bits_within_the_tolerance_pass_and_are_counted():
     assert check_again(case, "plain", TOLERANCE, arrays, launch, 3) == 1
 
 
-@pytest.mark.parametrize(("changes", "where"), [((0, 0.5), r"y\[3\].*in launch 2 of 2"), ((None, 0), "launch 1 of 2")])
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [((0, 0.5), r"y\[3\].*in launch 2 of 2"), ((None, 0), r"never written, first y\[0\] .*launch 1 of 2")],
+)
 def test_a_wrong_or_unwritten_output_of_a_later_launch_is_found(changes, where):
     case, arrays, launch = launches(*changes)
     with pytest.raises(WrongResult, match=where):
