@@ -159,6 +159,7 @@ ladder = Ladder(
         _rung("small_tiles", "smaller tiles, no block waits for another"),
         _rung("few_rows", "nothing prepared; each warp splits what it multiplies"),
         _rung("wide_tiles", "few rows are split once for 320 columns", work=_products(3, "tf32")),
+        _rung("shares", "all blocks of a tile add up a share, without clusters", work=_products(3, "tf32")),
     ),
     peers=(
         *(_peer(peer) for peer in sgemm.peers),

@@ -29,7 +29,9 @@ __device__ __forceinline__ void add_share(const Result& to, Find sums_of, int pa
                 values[j] = multiply_add(adds[j], 1.0f, values[j]);
             }
         }
-        mend(to, y + row, x + column, values);
+        mend(
+            to, values, [&](int) { return y + row; },
+            [&](int j) { return x + column + j; });
         if (quads && to.beta == 0.0f) {
             if (y + row < to.m && x + column < to.n) {
                 const size_t start = static_cast<size_t>(y + row) * to.ldc;

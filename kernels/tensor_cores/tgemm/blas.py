@@ -7,7 +7,7 @@ from typing import Any
 from kernels.sgemm.sgemm.blas import launch, product_of
 from kernels.sgemm.sgemm.product import Product
 from kernels.tensor_cores.tgemm import ladder
-from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS, WIDE_COLUMNS, parts_of_k
+from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS, SHARES_COLUMNS, parts_of_k
 
 #: Of k, up to which ``small_tiles`` keeps whole columns of B in registers.
 LONGEST = 1024
@@ -28,8 +28,9 @@ def tgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung
 def best_rung(product: Product) -> str:
     """The rung for a product: those with large tiles where these are enough for all SMs.
 
-    For few rows wide tiles are faster at every recorded size; fewer columns than one of them has were not recorded.
+    For few rows the wide tiles of `shares` are faster at every recorded size; fewer columns than one has were not
+    recorded.
     """
     if product.m <= 2 * FEW_ROWS:
-        return "wide_tiles" if product.n >= WIDE_COLUMNS else "few_rows"
+        return "shares" if product.n >= SHARES_COLUMNS else "few_rows"
     return "small_tiles" if parts_of_k(product) > 1 and product.k <= LONGEST else "one_launch"

@@ -287,28 +287,44 @@ FEW_PARTS = {8: 112, 4: 112, 2: SMS}
 #: Of wide.cuh: columns of a tile, threads, bytes of all stages; parts as above.
 WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED = 320, 768, 4 * 12 * 4096
 WIDE_PARTS = {8: 112, 4: 112, 2: SMS}
+#: Of shares.cuh: columns of a tile, threads, bytes of all stages; blocks need no neighbours, only an SM each.
+SHARES_COLUMNS, SHARES_THREADS, SHARES_SHARED = 256, 640, 4 * 10 * 4096
+SHARES_PARTS = dict.fromkeys((8, 4, 2), SMS)
 #: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.
 COPY_BLOCKS = 264
 
 
 def few_rows(product: Product) -> tuple[Launch, ...]:
     """One launch; a cluster of blocks shares a tile, a part of k each."""
-    return _by_clusters(product, "multiply_few", FEW_COLUMNS, FEW_THREADS, FEW_SHARED, FEW_PARTS)
+    parts, tiles = _cut(product, FEW_COLUMNS, FEW_PARTS)
+    return _of_few(product, f"multiply_few<{parts}>", parts * tiles, FEW_THREADS, FEW_SHARED)
 
 
 def wide_tiles(product: Product) -> tuple[Launch, ...]:
     """The same with wide tiles."""
-    return _by_clusters(product, "multiply_wide", WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED, WIDE_PARTS)
+    parts, tiles = _cut(product, WIDE_COLUMNS, WIDE_PARTS)
+    return _of_few(product, f"multiply_wide<{parts}>", parts * tiles, WIDE_THREADS, WIDE_SHARED)
 
 
-def _by_clusters(
-    product: Product, kernel: str, width: int, threads: int, shared: int, most: dict[int, int]
-) -> tuple[Launch, ...]:
-    """Tiles of ``width`` columns in as many parts of k as there are SMs for, by ``most``; matrices are copied where
-    boxes cannot begin."""
+def shares(product: Product) -> tuple[Launch, ...]:
+    """The same without clusters: the blocks of a tile meet in memory."""
+    parts, tiles = _cut(product, SHARES_COLUMNS, SHARES_PARTS)
+    kernel = f"multiply_shares<{parts}>"
+    return _of_few(product, kernel, parts * tiles, SHARES_THREADS, SHARES_SHARED, ("partial",))
+
+
+def _cut(product: Product, width: int, most: dict[int, int]) -> tuple[int, int]:
+    """Tiles of ``width`` columns, before them the parts of k for each: as many as there are SMs for, by ``most``."""
     tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, width)
     fits = (p for p, blocks in most.items() if p * tiles <= blocks and p * SHORTEST <= product.k)
-    parts, copied = next(fits, 1), _copied(product)
+    return next(fits, 1), tiles
+
+
+def _of_few(
+    product: Product, kernel: str, blocks: int, threads: int, shared: int, more: tuple[str, ...] = ()
+) -> tuple[Launch, ...]:
+    """One launch of ``kernel``; matrices are copied before it where boxes cannot begin."""
+    copied = _copied(product)
 
     def source(name: str, rows: int, columns: int, ld: int) -> tuple[Tensor, Launch]:
         pitch = rounded_up(columns, 4) if copied else ld
@@ -319,7 +335,7 @@ def _by_clusters(
 
     a, copy_a = source("A", product.m, product.k, product.lda)
     b, copy_b = source("B", product.k, product.n, product.ldb)
-    multiply = Launch(f"{kernel}<{parts}>", (parts * tiles,), (threads,), (a, b, *product.args), shared)
+    multiply = Launch(kernel, (blocks,), (threads,), (a, b, *product.args, *more), shared)
     return (copy_a, copy_b, multiply) if copied else (multiply,)
 
 
@@ -330,6 +346,11 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
         for name, (rows, columns) in shapes.items()
         if _copied(product)
     }
+
+
+def shares_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    parts, tiles = _cut(product, SHARES_COLUMNS, SHARES_PARTS)
+    return {**few_rows_scratch(product), "partial": ((parts * tiles * FEW_ROWS * SHARES_COLUMNS,), "float32")}
 
 
 #: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
@@ -388,4 +409,5 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     "small_tiles": (small_tiles, small_tiles_scratch),
     "few_rows": (few_rows, few_rows_scratch),
     "wide_tiles": (wide_tiles, few_rows_scratch),
+    "shares": (shares, shares_scratch),
 }

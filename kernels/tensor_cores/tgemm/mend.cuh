@@ -49,20 +49,21 @@ __device__ __forceinline__ bool is_zero_row(const Result& to, int row)
     return __all_sync(0xffffffffu, any == 0);
 }
 
-// Recomputes doubtful elements of a warp's quads; a lane's quad begins at (row,
-// column). A zero is not doubtful if its row of A has only zeros.
-__device__ __forceinline__ void mend(const Result& to, int row, int column,
-                                     float (&values)[4])
+// Recomputes doubtful elements of a warp; a lane's elements are values[j] at (row(j),
+// column(j)). A zero is not doubtful if its row of A has only zeros.
+template <int kValues, class Row, class Column>
+__device__ __forceinline__ void mend(const Result& to, float (&values)[kValues],
+                                     Row row, Column column)
 {
-    int zero_row = -1, other_row = -1;
+    int other_row = -1, zero_row = -1;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        const bool inside = row < to.m && column + j < to.n;
+    for (int j = 0; j < kValues; ++j) {
+        const bool inside = row(j) < to.m && column(j) < to.n;
         unsigned left = __ballot_sync(0xffffffffu, inside && is_doubtful(values[j]));
 #pragma unroll 1
         for (; left != 0; left &= left - 1) {
             const int source = __ffs(left) - 1;
-            const int its_row = __shfl_sync(0xffffffffu, row, source);
+            const int its_row = __shfl_sync(0xffffffffu, row(j), source);
             if (__shfl_sync(0xffffffffu, values[j], source) == 0.0f) {
                 if (its_row != zero_row && its_row != other_row) {
                     (is_zero_row(to, its_row) ? zero_row : other_row) = its_row;
@@ -70,7 +71,7 @@ __device__ __forceinline__ void mend(const Result& to, int row, int column,
                 if (its_row == zero_row) continue;
             }
             const float exact =
-                in_double(to, its_row, __shfl_sync(0xffffffffu, column + j, source));
+                in_double(to, its_row, __shfl_sync(0xffffffffu, column(j), source));
             if (threadIdx.x % 32 == source) values[j] = exact;
         }
     }

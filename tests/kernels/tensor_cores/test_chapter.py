@@ -60,9 +60,20 @@ def _error_of_tiny_products(rung: BoundRung) -> float:
     return float(np.max(np.abs(found - a.astype(np.float64) @ b) / terms))
 
 
-@pytest.mark.parametrize("name", ["few_rows", "wide_tiles"])
-def test_partial_sums_below_the_normal_numbers_are_kept_which_plain_additions_lose(name: str, tmp_path: Path) -> None:
+_OF_A_QUAD = ("values[j] = multiply_add(adds[j], 1.0f, values[j]);", "values[j] += adds[j];")
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "plain"),
+    [
+        ("few_rows", *_OF_A_QUAD),
+        ("wide_tiles", *_OF_A_QUAD),
+        ("shares", "sums[0] = multiply_add(more.x, 1.0f, sums[0]);", "sums[0] += more.x;"),
+    ],
+)
+def test_partial_sums_below_the_normal_numbers_are_kept_which_plain_additions_lose(
+    name: str, kept: str, plain: str, tmp_path: Path
+) -> None:
     rung = load_ladder("tgemm")[name]
     assert _error_of_tiny_products(rung) < 2e-7
-    kept = "values[j] = multiply_add(adds[j], 1.0f, values[j]);"
-    assert _error_of_tiny_products(with_fault(rung, kept, "values[j] += adds[j];", tmp_path)) > 1e-5
+    assert _error_of_tiny_products(with_fault(rung, kept, plain, tmp_path)) > 1e-5

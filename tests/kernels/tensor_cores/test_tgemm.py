@@ -13,7 +13,7 @@ from kernels.tensor_cores.tgemm.data import KINDS, factors
 
 LADDER = load_ladder("tgemm")
 #: One rung of each kernel that multiplies.
-MULTIPLY = ("promoted", "held", "small_tiles", "few_rows", "wide_tiles")
+MULTIPLY = ("promoted", "held", "small_tiles", "few_rows", "wide_tiles", "shares")
 RNG = np.random.default_rng(7)
 
 
@@ -91,7 +91,7 @@ def test_each_kind_of_data_is_what_its_name_says(kind: str) -> None:
 @pytest.mark.parametrize(
     ("size", "rung"),
     [
-        ((32, 4096, 4096), "wide_tiles"),
+        ((32, 4096, 4096), "shares"),
         ((64, 64, 64), "few_rows"),
         ((1024, 1024, 1024), "small_tiles"),
         ((1024, 1024, 4096), "one_launch"),
