@@ -13,7 +13,7 @@ from climb.distributed.ladder import SharedLadder, SharedRung
 from climb.distributed.plan import COMPUTE, MESSAGES, After, Arrays, Collective, Compute, Part, Place, Plan
 from kernels.many_gpus import split_matmul
 from kernels.sgemm.sgemm.product import Product
-from kernels.tensor_cores.tgemm.launches import PLANS
+from kernels.tensor_cores.tgemm.plans import PLANS
 
 #: The rung of tgemm that is fastest at the headline sizes, and its file.
 LAUNCHES, SCRATCH = PLANS["one_launch"]

@@ -16,7 +16,8 @@ from climb.bench.work import Work
 from kernels.sgemm.sgemm import ladder as sgemm
 from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
 from kernels.tensor_cores.tgemm.data import KINDS, LEFT, factors
-from kernels.tensor_cores.tgemm.launches import PLANS, TILE
+from kernels.tensor_cores.tgemm.launches import TILE
+from kernels.tensor_cores.tgemm.plans import PLANS
 
 FLOAT = 4
 ULP = 2.0**-24

@@ -7,7 +7,9 @@ from typing import Any
 from kernels.sgemm.sgemm.blas import launch, product_of
 from kernels.sgemm.sgemm.product import Product
 from kernels.tensor_cores.tgemm import ladder
-from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS, SHARES_COLUMNS, parts_of_k
+from kernels.tensor_cores.tgemm.few import FEW_ROWS, SHARES_COLUMNS
+from kernels.tensor_cores.tgemm.launches import parts_of_k
+from kernels.tensor_cores.tgemm.plans import PLANS
 
 #: Of k, up to which ``small_tiles`` keeps whole columns of B in registers.
 LONGEST = 1024

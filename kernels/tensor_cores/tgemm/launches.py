@@ -1,8 +1,8 @@
-"""The plan of each rung for a product: scratch arrays and launches."""
+"""The launches of each rung for a product, and its scratch arrays; those of the rungs for few rows are in few.py."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -93,7 +93,7 @@ SPLIT_ONCE_THREADS, ROWS_OF_SPLIT, MOST_WAITING = 512, 128, 64
 SMS = 132
 
 
-def _copied(product: Product) -> bool:
+def needs_copy(product: Product) -> bool:
     """Return whether A's rows have to be copied to where a tensor map can begin."""
     return product.width != 4 or product.k == 0
 
@@ -111,7 +111,7 @@ def _strips(product: Product) -> int:
 def row_exponents(product: Product) -> Launch:
     """The exponents of A's rows, zeros where the maxima of B's columns will be, and a copy of A if it takes one."""
     m, _n, k, _, a, lda, *_ = product.args
-    width = 1 if _copied(product) else 4
+    width = 1 if needs_copy(product) else 4
     copy = ("copy", np.int32(rounded_up(product.k, 4))) if width == 1 else ("A", np.int32(0))
     args = (a, lda, m, k, "row_exponents", "maxima", np.int32(_words(product)), *copy)
     return Launch(f"row_exponents<{width}>", (ceil_div(product.m, ROWS_A_BLOCK),), (PREPARE_THREADS,), args)
@@ -155,7 +155,7 @@ def _boxes_of_b(product: Product) -> tuple[Tensor, ...]:
 
 def _boxes_of_a(product: Product) -> Tensor:
     """A in float32, or its copy."""
-    box, copied = (FUSED_ROWS, FUSED_DEPTH), _copied(product)
+    box, copied = (FUSED_ROWS, FUSED_DEPTH), needs_copy(product)
     pitch = rounded_up(product.k, 4) if copied else product.lda
     return Tensor("copy" if copied else "A", (product.m, product.k or 1), box, "float32", 128, pitch)
 
@@ -175,7 +175,7 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
         "maxima": ((_words(product),), "uint32"),
         "high": (shape, "uint16"),
         "low": (shape, "uint16"),
-        **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if _copied(product) else {}),
+        **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if needs_copy(product) else {}),
     }
 
 
@@ -280,79 +280,6 @@ def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {**fused_scratch(product), **partial}
 
 
-#: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all stages.
-FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
-#: Parts of k of a tile, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
-FEW_PARTS = {8: 112, 4: 112, 2: SMS}
-#: Of wide.cuh: columns of a tile, threads, bytes of all stages; parts as above.
-WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED = 320, 768, 4 * 12 * 4096
-WIDE_PARTS = {8: 112, 4: 112, 2: SMS}
-#: Of shares.cuh: columns of a tile, threads, bytes of all stages; blocks need no neighbours, only an SM each.
-SHARES_COLUMNS, SHARES_THREADS, SHARES_SHARED = 256, 640, 4 * 10 * 4096
-SHARES_PARTS = dict.fromkeys((8, 4, 2), SMS)
-#: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.
-COPY_BLOCKS = 264
-
-
-def few_rows(product: Product) -> tuple[Launch, ...]:
-    """One launch; a cluster of blocks shares a tile, a part of k each."""
-    parts, tiles = _cut(product, FEW_COLUMNS, FEW_PARTS)
-    return _of_few(product, f"multiply_few<{parts}>", parts * tiles, FEW_THREADS, FEW_SHARED)
-
-
-def wide_tiles(product: Product) -> tuple[Launch, ...]:
-    """The same with wide tiles."""
-    parts, tiles = _cut(product, WIDE_COLUMNS, WIDE_PARTS)
-    return _of_few(product, f"multiply_wide<{parts}>", parts * tiles, WIDE_THREADS, WIDE_SHARED)
-
-
-def shares(product: Product) -> tuple[Launch, ...]:
-    """The same without clusters: the blocks of a tile meet in memory."""
-    parts, tiles = _cut(product, SHARES_COLUMNS, SHARES_PARTS)
-    kernel = f"multiply_shares<{parts}>"
-    return _of_few(product, kernel, parts * tiles, SHARES_THREADS, SHARES_SHARED, ("partial",))
-
-
-def _cut(product: Product, width: int, most: dict[int, int]) -> tuple[int, int]:
-    """Tiles of ``width`` columns, before them the parts of k for each: as many as there are SMs for, by ``most``."""
-    tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, width)
-    fits = (p for p, blocks in most.items() if p * tiles <= blocks and p * SHORTEST <= product.k)
-    return next(fits, 1), tiles
-
-
-def _of_few(
-    product: Product, kernel: str, blocks: int, threads: int, shared: int, more: tuple[str, ...] = ()
-) -> tuple[Launch, ...]:
-    """One launch of ``kernel``; matrices are copied before it where boxes cannot begin."""
-    copied = _copied(product)
-
-    def source(name: str, rows: int, columns: int, ld: int) -> tuple[Tensor, Launch]:
-        pitch = rounded_up(columns, 4) if copied else ld
-        at = f"{name}_copy" if copied else name
-        boxes = Tensor(at, (rows or 1, columns or 1), (FEW_BOX, FEW_BOX), "float32", 128, pitch, l2_promotion=256)
-        args = (name, np.int32(ld), np.int32(columns), np.int32(rows), at, np.int32(pitch))
-        return boxes, Launch("copy_rows", (COPY_BLOCKS,), (PREPARE_THREADS,), args)
-
-    a, copy_a = source("A", product.m, product.k, product.lda)
-    b, copy_b = source("B", product.k, product.n, product.ldb)
-    multiply = Launch(kernel, (blocks,), (threads,), (a, b, *product.args, *more), shared)
-    return (copy_a, copy_b, multiply) if copied else (multiply,)
-
-
-def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
-    shapes = {"A_copy": (product.m, product.k), "B_copy": (product.k, product.n)}
-    return {
-        name: ((rows or 1, rounded_up(columns, 4)), "float32")
-        for name, (rows, columns) in shapes.items()
-        if _copied(product)
-    }
-
-
-def shares_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
-    parts, tiles = _cut(product, SHARES_COLUMNS, SHARES_PARTS)
-    return {**few_rows_scratch(product), "partial": ((parts * tiles * FEW_ROWS * SHARES_COLUMNS,), "float32")}
-
-
 #: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
 SMALL_ROWS, SMALL_COLUMNS, SMALL_THREADS, SMALL_SHARED = 64, 128, 288, 8 * 24 * 1024
 #: Of one_block.cuh: columns of B, and rows of A, for each block.
@@ -378,36 +305,3 @@ def small_tiles(product: Product) -> tuple[Launch, ...]:
 
 def small_tiles_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {name: value for name, value in tuned_scratch(product).items() if name not in ("maxima", "partial")}
-
-
-#: Rungs that split first.
-SCHEMES = {
-    "tf32x3": Scheme("Tf32", 4, 2),
-    "bf16x3": Scheme("Bf16", 2, 2),
-    "bf16x6": Scheme("Bf16", 2, 3),
-    "bf16x9": Scheme("Bf16", 2, 3),
-    "f16x3": Scheme("F16", 2, 2),
-    "promoted": Scheme("F16", 2, 2, chain=1),
-}
-#: Launches and scratch arrays of each rung.
-PLANS: dict[str, tuple[Plan, Scratch]] = {
-    **{name: split_first(scheme) for name, scheme in SCHEMES.items()},
-    "fused": (lambda product: (row_exponents(product), *two_passes(product), fused(product)), fused_scratch),
-    "one_pass": (
-        lambda product: (row_exponents(product), *one_pass(product), replace(fused(product), pdl=True)),
-        fused_scratch,
-    ),
-    "tuned": (
-        lambda product: (split_rows(product), *one_pass(product, permuted=False), tuned(product)),
-        tuned_scratch,
-    ),
-    "held": (
-        lambda product: (row_exponents(product), *one_pass(product), tuned(product, held=True)),
-        held_scratch,
-    ),
-    "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
-    "small_tiles": (small_tiles, small_tiles_scratch),
-    "few_rows": (few_rows, few_rows_scratch),
-    "wide_tiles": (wide_tiles, few_rows_scratch),
-    "shares": (shares, shares_scratch),
-}
