@@ -222,7 +222,6 @@ HIDDEN = [
     ("tgemm", "wide_tiles", "sync_consumers();  // all reads", "// all reads", EmulatorError),
     ("tgemm", "shares", "mbarrier_wait(&slices[i % kStages].empty, i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "shares", "first + i * step", "first + i", WrongResult),
-    ("tgemm", "shares", "sync_group(group);\n    }", "}", EmulatorError),
     ("tgemm", "shares", "meet_others(&meetings[tile][group], before, kParts, part == 0);", "", EmulatorError),
     ("tgemm", "shares", "before, kParts, part == 0", "before, kParts, part == 1 && tile == 0", EmulatorError),
     ("tgemm", "shares", "__ldcg(at(i, pair))", "__ldcg(at(part, pair))", WrongResult),
