@@ -66,7 +66,7 @@ CORNERS = [
     Corner(
         "tgemm",
         "a ring of wide tiles that goes round, tiny numbers",
-        {"m": 3, "n": 328, "k": 200, "data": "normal"},
+        {"m": 32, "n": 328, "k": 200, "data": "normal"},
         {"kernels.tensor_cores.tgemm.few.WIDE_PARTS": {}},
         only="multiply_wide",
         inputs=tiny_parts,
@@ -74,7 +74,7 @@ CORNERS = [
     Corner(
         "tgemm",
         "rings of two parts that go round, tiny numbers",
-        {"m": 3, "n": 264, "k": 392, "data": "normal"},
+        {"m": 32, "n": 264, "k": 392, "data": "normal"},
         {"kernels.tensor_cores.tgemm.few.SHARES_PARTS": {2: 132}},
         only="multiply_shares",
         inputs=tiny_parts,
