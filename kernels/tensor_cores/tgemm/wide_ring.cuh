@@ -93,7 +93,7 @@ template <int kConsumers> struct WideRing {
                 if (lane == 0) mbarrier_arrive(&slice.full);
             }
         }
-        __syncwarp();
+        __syncwarp();  // a barrier of the cluster, for whole warps, may follow
     }
 
     // The warps that multiply; a lane's sums are of rows 2 t and 2 t + 1 of every 8, in
