@@ -2,7 +2,26 @@
 // launch as soon as all have met: together they change its highest bit and no other.
 #pragma once
 
-// The counter before this block meets the others: they need it for its highest bit.
+// What a block adds to the counter of `blocks` blocks; `first` in one of them.
+__device__ __forceinline__ unsigned step_of_meeting(unsigned blocks, bool first)
+{
+    return first ? 0x80000000u - (blocks - 1) : 1;
+}
+
+// Waits until all blocks have added their step, where the counter was `before` while
+// this block had not. Then all their writes before that are visible.
+__device__ __forceinline__ void wait_for_meeting(unsigned* counter, unsigned before)
+{
+    unsigned now;
+    do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(now)
+                     : "l"(counter)
+                     : "memory");
+    } while ((before ^ now) >> 31 == 0);
+}
+
+// The counter before this block meets the others.
 __device__ __forceinline__ unsigned look_at(unsigned* counter)
 {
     unsigned now;
@@ -13,20 +32,13 @@ __device__ __forceinline__ unsigned look_at(unsigned* counter)
     return now;
 }
 
-// One thread of each of `blocks` blocks calls this, after a barrier; `first` in one of
-// them. Then all blocks' earlier writes are visible. The counter is not returned,
+// One thread of each block calls this, after a barrier. The counter is not returned,
 // because its way back would take as long as a look at it.
 __device__ __forceinline__ void meet_others(
     unsigned* counter, unsigned before, unsigned blocks, bool first)
 {
-    const unsigned step = first ? 0x80000000u - (blocks - 1) : 1;
+    const unsigned step = step_of_meeting(blocks, first);
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(step)
                  : "memory");
-    unsigned now;
-    do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                     : "=r"(now)
-                     : "l"(counter)
-                     : "memory");
-    } while ((before ^ now) >> 31 == 0);
+    wait_for_meeting(counter, before);
 }

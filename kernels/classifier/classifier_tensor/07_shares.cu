@@ -9,6 +9,7 @@
 // lines of kDepth floats, swizzled by 128 bytes; dynamic shared memory for kStages
 // stages; `sums` for whole tiles; one launch at a time, because launches share the
 // counters. From 2^128 - 2^119 on, numbers are infinite in bfloat16, and give NaN.
+#include "../../common/meeting.cuh"
 #include "tickets.cuh"
 
 constexpr int kGroups = 4;
@@ -18,24 +19,17 @@ template <int kSamples> constexpr int kStages = kSamples == 32 ? 5 : 4;
 // Blocks that have met, by tile and group of warps.
 __device__ unsigned meetings[kMostTiles][kGroups];
 
-// One thread of each of `blocks` blocks calls this, after a barrier; `first` in one of
-// them. Then all blocks' earlier writes are visible. Together they change the counter's
-// highest bit and no other, so it is ready for the next meeting.
+// One thread of each block calls this, after a barrier.
 __device__ __forceinline__ void meet_again(
     unsigned* counter, unsigned blocks, bool first)
 {
-    const unsigned step = first ? 0x80000000u - (blocks - 1) : 1;
-    unsigned before, now;
+    const unsigned step = step_of_meeting(blocks, first);
+    unsigned before;
     asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                  : "=r"(before)
                  : "l"(counter), "r"(step)
                  : "memory");
-    do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                     : "=r"(now)
-                     : "l"(counter)
-                     : "memory");
-    } while ((before ^ now) >> 31 == 0);
+    wait_for_meeting(counter, before);
 }
 
 template <int kSamples>

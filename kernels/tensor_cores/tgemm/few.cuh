@@ -21,12 +21,10 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     __shared__ float factors[kGroups][2][4];
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32 % 4;
     const int group = thread / 128, g = lane / 4, t = lane % 4;
-    const int part = blockIdx.x % kParts, tile = blockIdx.x / kParts;
-    const int down = (m + kTileRows - 1) / kTileRows;
-    const int y = tile % down * kTileRows, x = tile / down * kTileColumns;
+    const TilePart mine = find_part<kParts, kTileColumns>(m);
     const int slices = (k + kDepth - 1) / kDepth;
     constexpr int kShares = kParts * kGroups;
-    const long long share = part * kGroups + group;
+    const long long share = mine.part * kGroups + group;
     const int first = share * slices / kShares;
     const int count = (share + 1) * slices / kShares - first;
     Stage* ring = rings + group * kStages;
@@ -34,9 +32,9 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     const auto load = [&](int i) {
         const int slot = i % kStages, at = (first + i) * kDepth;
         mbarrier_arrive_expect(&full[slot], sizeof(Stage) - sizeof(Stage::a_low));
-        tma_load(ring[slot].b[0], b_boxes, x, at, &full[slot]);
-        tma_load(ring[slot].b[1], b_boxes, x + 32, at, &full[slot]);
-        tma_load(ring[slot].a, a_boxes, at, y, &full[slot]);
+        tma_load(ring[slot].b[0], b_boxes, mine.x, at, &full[slot]);
+        tma_load(ring[slot].b[1], b_boxes, mine.x + 32, at, &full[slot]);
+        tma_load(ring[slot].a, a_boxes, at, mine.y, &full[slot]);
     };
     if (thread % 128 == 0) {
         for (int s = 0; s < kStages; ++s) mbarrier_init(&full[s], 1);
@@ -116,7 +114,7 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
         if constexpr (kParts > 1) sums = at_rank(sums, i / kGroups);
         return sums + (row * kSumPitch + column);
     };
-    add_share<kTileColumns, kParts, kParts * kGroups, kThreads>(to, sums_of, part, y,
-                                                                x);
+    add_share<kTileColumns, kParts, kParts * kGroups, kThreads>(
+        to, sums_of, mine.part, mine.y, mine.x);
     if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from climb.bench.problem import Launch, Tensor, ceil_div
 from kernels.sgemm.sgemm.product import Product
-from kernels.tensor_cores.tgemm.launches import PREPARE_THREADS, SHORTEST, SMS, needs_copy, rounded_up
+from kernels.tensor_cores.tgemm.launches import PARTS, PREPARE_THREADS, SHORTEST, SMS, needs_copy, rounded_up
 
 #: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all stages.
 FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
@@ -17,7 +17,7 @@ WIDE_COLUMNS, WIDE_THREADS, WIDE_SHARED = 320, 768, 4 * 12 * 4096
 WIDE_PARTS = {8: 112, 4: 112, 2: SMS}
 #: Of shares.cuh: columns of a tile, threads, bytes of all stages; blocks need no neighbours, only an SM each.
 SHARES_COLUMNS, SHARES_THREADS, SHARES_SHARED = 256, 640, 4 * 10 * 4096
-SHARES_PARTS = dict.fromkeys((8, 4, 2), SMS)
+SHARES_PARTS = dict.fromkeys(PARTS, SMS)
 #: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.
 COPY_BLOCKS = 264
 
@@ -42,7 +42,7 @@ def shares(product: Product) -> tuple[Launch, ...]:
 
 
 def _cut(product: Product, width: int, most: dict[int, int]) -> tuple[int, int]:
-    """Tiles of ``width`` columns, before them the parts of k for each: as many as there are SMs for, by ``most``."""
+    """The parts of k of each tile of ``width`` columns, as many as there are SMs for, by ``most``; and the tiles."""
     tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, width)
     fits = (p for p, blocks in most.items() if p * tiles <= blocks and p * SHORTEST <= product.k)
     return next(fits, 1), tiles
@@ -68,6 +68,7 @@ def _of_few(
 
 
 def copies(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The matrices that are copied, with their rows at multiples of 16 bytes."""
     shapes = {"A_copy": (product.m, product.k), "B_copy": (product.k, product.n)}
     return {
         name: ((rows or 1, rounded_up(columns, 4)), "float32")
@@ -77,5 +78,6 @@ def copies(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 def shares_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The same, and the sums that the blocks of a tile exchange."""
     parts, tiles = _cut(product, SHARES_COLUMNS, SHARES_PARTS)
     return {**copies(product), "partial": ((parts * tiles * FEW_ROWS * SHARES_COLUMNS,), "float32")}

@@ -5,6 +5,17 @@
 
 constexpr int kTileRows = 32, kDepth = 32;  // of k, in a stage
 
+// A block's part of k, and its tile of C, which begins at (y, x).
+struct TilePart {
+    int part, tile, y, x;
+};
+template <int kParts, int kColumns> __device__ __forceinline__ TilePart find_part(int m)
+{
+    const int part = blockIdx.x % kParts, tile = blockIdx.x / kParts;
+    const int down = (m + kTileRows - 1) / kTileRows;
+    return {part, tile, tile % down * kTileRows, tile / down * kColumns};
+}
+
 // Swizzled boxes of 32 x 32 floats. Splitting A replaces it by its high parts, with low
 // parts behind them.
 template <int kColumns> struct alignas(1024) StageOf {

@@ -8,7 +8,7 @@
 
 constexpr int kConsumers = 4;  // warpgroups that multiply, 64 columns each
 constexpr int kPairs = 8;   // of a thread's sums: two rows of a column each
-constexpr int kMostTiles = 66;
+constexpr int kMostTiles = 66;  // of several blocks, on 132 SMs
 using Ring = WideRing<kConsumers>;
 
 // Blocks that have met, by tile and warpgroup.
@@ -28,17 +28,16 @@ multiply_shares(const __grid_constant__ TensorMap a_boxes,
                 float alpha, const float* A, int lda, const float* B, int ldb,
                 float beta, float* C, int ldc, float2* partial)
 {
-    extern __shared__ __align__(1024) unsigned char memory[];
+    extern __shared__ __align__(1024) Ring::Stage stages[];
     __shared__ Slice slices[kStages];
     const int lane = threadIdx.x % 32;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-    const int part = blockIdx.x % kParts, tile = blockIdx.x / kParts;
-    const int down = (m + kTileRows - 1) / kTileRows;
-    const int y = tile % down * kTileRows, x = tile / down * Ring::kColumns;
+    const TilePart mine = find_part<kParts, Ring::kColumns>(m);
+    const int part = mine.part, tile = mine.tile;
     const int all = (k + kDepth - 1) / kDepth;
     const int count = (all - part + kParts - 1) / kParts;
-    auto* stages = reinterpret_cast<Ring::Stage*>(memory);
-    const Ring ring = {a_boxes, b_boxes, stages, slices, y, x, part, kParts, count};
+    const Ring ring = {a_boxes, b_boxes, stages, slices, mine.y,
+                       mine.x,  part,    kParts, count};
     ring.begin();
     if (warp >= Ring::kProducer / 32) {
         ring.feed(warp, lane);
@@ -50,8 +49,8 @@ multiply_shares(const __grid_constant__ TensorMap a_boxes,
     unsigned before = 0;
     if (kParts > 1 && thread == 0) before = look_at(&meetings[tile][group]);
     const auto at = [&](int of, int pair) {
-        const size_t place = (size_t{1} * tile * kConsumers + group) * kParts + of;
-        return partial + (place * kPairs + pair) * 128 + thread;
+        const size_t whose = (size_t{1} * tile * kConsumers + group) * kParts + of;
+        return partial + (whose * kPairs + pair) * 128 + thread;
     };
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
@@ -75,8 +74,9 @@ multiply_shares(const __grid_constant__ TensorMap a_boxes,
             sums[0] = multiply_add(more.x, 1.0f, sums[0]);
             sums[1] = multiply_add(more.y, 1.0f, sums[1]);
         }
-        const int column = x + warp * 16 + lane / 4 + pair % 2 * 8;
-        const auto row = [&](int j) { return y + pair / 2 * 8 + lane % 4 * 2 + j; };
+        const int column = mine.x + warp * 16 + lane / 4 + pair % 2 * 8;
+        const int top = mine.y + pair / 2 * 8 + lane % 4 * 2;
+        const auto row = [&](int j) { return top + j; };
         mend(to, sums, row, [&](int) { return column; });
 #pragma unroll
         for (int j = 0; j < 2; ++j) {

@@ -25,18 +25,16 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
               float alpha, const float* A, int lda, const float* B, int ldb, float beta,
               float* C, int ldc)
 {
-    extern __shared__ __align__(1024) unsigned char memory[];
+    extern __shared__ __align__(1024) Ring::Stage stages[];
     __shared__ Slice slices[kStages];
     const int lane = threadIdx.x % 32;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-    const int part = blockIdx.x % kParts, tile = blockIdx.x / kParts;
-    const int down = (m + kTileRows - 1) / kTileRows;
-    const int y = tile % down * kTileRows, x = tile / down * kTileColumns;
+    const TilePart mine = find_part<kParts, kTileColumns>(m);
     const long long all = (k + kDepth - 1) / kDepth;
-    const int first = part * all / kParts;
-    const int count = (part + 1) * all / kParts - first;
-    auto* stages = reinterpret_cast<Ring::Stage*>(memory);
-    const Ring ring = {a_boxes, b_boxes, stages, slices, y, x, first, 1, count};
+    const int first = mine.part * all / kParts;
+    const int count = (mine.part + 1) * all / kParts - first;
+    const Ring ring = {a_boxes, b_boxes, stages, slices, mine.y,
+                       mine.x,  first,   1,      count};
     ring.begin();
     if (warp >= kProducer / 32) {
         ring.feed(warp, lane);
@@ -63,7 +61,8 @@ multiply_wide(const __grid_constant__ TensorMap a_boxes,
             if constexpr (kParts > 1) sums = at_rank(sums, i);
             return sums;
         };
-        add_share<kTileColumns, kParts, kParts, kProducer>(to, sums_of, part, y, x);
+        add_share<kTileColumns, kParts, kParts, kProducer>(
+            to, sums_of, mine.part, mine.y, mine.x);
     }
     if constexpr (kParts > 1) cluster_sync();  // others have read this block's sums
 }

@@ -101,6 +101,7 @@ template <int kConsumers> struct WideRing {
     __device__ __forceinline__ void multiply(float (&totals)[16], int warp,
                                              int lane) const
     {
+        // At most what the SM has for each warpgroup, the feeding one left out.
         claim_registers<kConsumers == 5 ? 88 : 104>();
         int places[4];
         find_columns(warp * 16 + lane / 4, lane % 4, places);
