@@ -2,7 +2,7 @@
 // launch as soon as all have met: together they change its highest bit and no other.
 #pragma once
 
-// What a block adds to the counter of `blocks` blocks; `first` in one of them.
+// Returns what a block adds to the counter of `blocks` blocks; `first` in one of them.
 __device__ __forceinline__ unsigned step_of_meeting(unsigned blocks, bool first)
 {
     return first ? 0x80000000u - (blocks - 1) : 1;
