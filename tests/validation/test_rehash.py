@@ -12,6 +12,7 @@ import pytest
 from climb.bench import identity, records
 from climb.cli.errors import UsageError
 from climb.cli.rehash import parse_renames
+from climb.validation.faults import clean
 from climb.validation.rehash import convert, inventory, proof
 
 SOURCE = """
@@ -89,7 +90,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     counted = {
         "rungs": [{"ladder": "sums", "rung": "shuffles", "size": {"n": 32}, "launch": 0, "code_sha256": "a" * 64}]
     }
+    # The code of another rung is kept, and was so when an older inventory had another hash for it.
+    counted["rungs"].append({**counted["rungs"][0], "rung": "atomics", "code_sha256": "e" * 64})
     (gpu / "emulator" / "agreement.json").write_text(json.dumps(counted, indent=1) + "\n", encoding="utf-8")
+    row = {"ladder": "sums", "code_sha256": clean.code_of(["a" * 64, "e" * 64])}
+    (gpu / "emulator" / "clean.json").write_text(json.dumps({"ladders": [row]}, indent=1) + "\n", encoding="utf-8")
     of_ceilings = [{"ladder": name, "work": 4, "point": {"name": "shuffles"}} for name in ("sums", "maxima")]
     (gpu / "ceilings.json").write_text(json.dumps({"points": of_ceilings}, indent=1) + "\n", encoding="utf-8")
     return gpu
@@ -114,8 +119,11 @@ def test_proven_points_and_their_counts_get_todays_hash_and_name(folder: Path, m
         fresh, stale = json.loads(path.read_text())["points"]
         assert (fresh["name"], fresh["source_sha256"]) == ("warp_shuffles", new["points"][0]["sha256"])
         assert stale["source_sha256"] == "0" * 64  # was stale before, and stays so
-    (counted,) = json.loads((folder / "emulator" / "agreement.json").read_text())["rungs"]
+    counted, kept = json.loads((folder / "emulator" / "agreement.json").read_text())["rungs"]
     assert (counted["rung"], counted["code_sha256"]) == ("warp_shuffles", "b" * 64)
+    assert kept["code_sha256"] == "e" * 64
+    (row,) = json.loads((folder / "emulator" / "clean.json").read_text())["ladders"]
+    assert row["code_sha256"] == clean.code_of(["b" * 64, "e" * 64])
     of_ceilings = json.loads((folder / "ceilings.json").read_text())["points"]
     assert [one["point"]["name"] for one in of_ceilings] == ["warp_shuffles", "shuffles"]  # the other ladder's stays
 

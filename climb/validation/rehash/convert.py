@@ -76,6 +76,7 @@ def convert(old: Inventory, renamed: Renamed, modules: dict[str, str] | None = N
     # Once more, since counts of kept code have a hash only now that the code is known to be today's.
     new["counts"] = inventory.counts()
     _add_counts(old, new, renamed, proven, outcome)
+    _add_ladders(outcome)
     outcome.hashes |= {digest: new["faults"][name] for name, digest in old["faults"].items() if name in new["faults"]}
     outcome.hashes |= {digest: new["searches"][name] for name, digest in old["searches"].items()}
     for path in sorted(records.RECORDS.rglob("*.json")):
@@ -112,10 +113,8 @@ def _proven_points(
 def _add_counts(
     old: Inventory, new: Inventory, renamed: Renamed, proven: set[tuple[str, str, str]], outcome: Outcome
 ) -> None:
-    """Add the hashes of what was counted: of proven rungs, of ladders that consist of them, and of the access
-    patterns."""
+    """Add the hashes of what was counted: of proven rungs and of the access patterns."""
     today = {json.dumps(one["key"], sort_keys=True): one["code_sha256"] for one in new["counts"]}
-    ladders: dict[str, list[tuple[str, str | None]]] = {}
     for one in old["counts"]:
         key = dict(one["key"])
         ladder = key.get("ladder")
@@ -126,11 +125,18 @@ def _add_counts(
             found = None
         if found is not None:
             outcome.hashes[one["code_sha256"]] = found
-        if ladder:
-            ladders.setdefault(ladder, []).append((one["code_sha256"], found))
-    for codes in ladders.values():
-        if all(now is not None for _, now in codes):
-            outcome.hashes[clean.code_of(was for was, _ in codes)] = clean.code_of(now for _, now in codes)
+
+
+def _add_ladders(outcome: Outcome) -> None:
+    """Add the hashes of whole ladders, which rows of compute-sanitizer have: made from those of the recorded counts,
+    whose hashes are to be rewritten. A ladder with an unproven rung gets a hash too, as stale as that rung's counts."""
+    for path in sorted(records.RECORDS.glob("*/emulator/agreement.json")):
+        ladders: dict[str, list[str]] = {}
+        for one in json.loads(path.read_text(encoding="utf-8"))["rungs"]:
+            ladders.setdefault(one["ladder"], []).append(one["code_sha256"])
+        for codes in ladders.values():
+            now = clean.code_of(outcome.hashes.get(code, code) for code in codes)
+            outcome.hashes[clean.code_of(codes)] = now
 
 
 def _rewrite_kept(
