@@ -22,6 +22,20 @@ def test_sums_differences_and_products_are_exactly_rounded(kind, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_doubles_that_are_nearly_infinite_are_exactly_rounded(mode):
+    """The parts of an error-free sum or product can overflow where the result does not."""
+    draw, largest = random.Random(0), 2.0**1023 * (2 - 2.0**-52)
+    products, sums = [], []
+    for _ in range(200):
+        factor = math.ldexp(1 + draw.random(), draw.randrange(1, 600))
+        products.append((largest / factor * (1 - draw.random() * 2.0 ** -draw.randrange(1, 53)), factor))
+        less = math.ldexp(1 + draw.random(), draw.randrange(960, 1023))
+        sums += [(-less, largest), (less, -largest), (largest, -less), (-largest, less)]
+    check(f"mul.{mode}.f64", ("f64", "f64"), "f64", lambda a, b: reference.mul(a, b, "f64", mode), products)
+    check(f"add.{mode}.f64", ("f64", "f64"), "f64", lambda a, b: reference.add(a, b, "f64", mode), sums)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_quotients_and_roots_are_exactly_rounded(mode):
     check(f"div.{mode}.f32", ("f32", "f32"), "f32", lambda a, b: reference.div(a, b, "f32", mode))
     check(f"rcp.{mode}.f32", ("f32",), "f32", lambda a: reference.div(1.0, a, "f32", mode))

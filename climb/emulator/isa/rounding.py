@@ -19,7 +19,9 @@ _HALF = np.array(1 << 28)
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows."""
+    """Return Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows.
+
+    s - v can, although s does not, if b is the largest finite number."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
@@ -204,7 +206,10 @@ def add_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
     """add.{rz,rm,rp} of float32 or float64."""
     if a.dtype == np.float32:
         return fma_directed(a, np.ones((1, 1), np.float32), b, mode)
-    s, e = two_sum(a, b)
+    s = a + b
+    # Large terms are quartered: so is then the error of their sum, and nothing overflows on the way.
+    quarter = np.where((np.abs(a) > 2.0**900) & (np.abs(b) > 2.0**900), 0.25, 1.0)
+    e = two_sum(a * quarter, b * quarter)[1]
     finite = np.isfinite(a) & np.isfinite(b)
     sign = np.where(np.isfinite(s), np.sign(e), np.where(finite, -np.sign(s), 0))
     out = directed(s, sign, mode)
@@ -219,7 +224,9 @@ def mul64_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
     near = a * b
     finite = np.isfinite(a) & np.isfinite(b)
     sign = np.zeros(near.shape)
-    plain = finite & np.isfinite(near) & (np.abs(near) > 2.0**-900) & (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
+    # The parts of a product that is nearly infinite can be infinite.
+    size = np.abs(near)
+    plain = finite & (size > 2.0**-900) & (size < 2.0**1000) & (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
     error = two_product(np.where(plain, a, 0.0), np.where(plain, b, 0.0))[1]
     sign = np.sign(error)
     rest = finite & ~plain & (a != 0) & (b != 0)
