@@ -8,6 +8,7 @@ from harness import Device, pointer, run_ptx
 
 from climb.emulator import (
     BarrierDivergence,
+    EmulatorError,
     EndlessLoop,
     LaunchError,
     Misaligned,
@@ -15,6 +16,7 @@ from climb.emulator import (
     UnsupportedInstruction,
     load,
 )
+from climb.emulator.ptx.model import Location
 
 SOURCE = r"""
 extern "C" __global__ void past(const float* a, float* o, int n) {
@@ -295,3 +297,10 @@ def test_error_names_how_many_threads_it_affects_if_there_are_several(device) ->
         with pytest.raises(OutOfBounds) as caught:
             device.launch(kernel, grid, block, *rest)
         assert str(caught.value).splitlines()[2] == "  " + last
+
+
+def test_error_about_a_place_has_the_text_of_its_line_if_there_is_one() -> None:
+    sources = {"a.cu": ["  first;", "last;"]}
+    found = [EmulatorError.at("k", Location("a.cu", line), sources, "wrong").where.text for line in range(4)]
+    assert found == ["", "first;", "last;", ""]
+    assert EmulatorError.at("k", Location("b.cu", 1), sources, "wrong").where.text == ""

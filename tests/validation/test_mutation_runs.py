@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from climb.validation.mutation import Mutant, calls, cuda, python, running
+from climb.emulator.translation import cache
+from climb.validation.mutation import Mutant, calls, cuda, python, running, tracing
 from climb.validation.mutation.copies import Copy
 from climb.validation.mutation.noticing import Noticing, Stage
 from climb.validation.mutation.processes import Stopped, interrupted_once, workplace
@@ -51,6 +52,15 @@ def _toy_mutant(root: Path, old: str, new: str) -> Mutant:
 def believed(monkeypatch):
     """Take a kill for one without running its test once more, which takes time; other tests are about that."""
     monkeypatch.setattr(Copy, "passes_with", lambda copy, mutant, test: False)
+
+
+def test_traced_tests_translate_their_kernels_although_a_translation_is_kept(monkeypatch) -> None:
+    monkeypatch.setattr(cache, "keep", cache.keep)
+    tracing.pytest_configure()
+    made = []
+    for _ in range(2):
+        cache.keep(cache.name_of("a kernel that no test has"), lambda: made.append("anew"))
+    assert made == ["anew", "anew"]
 
 
 def test_killed_survived_and_unreached_are_told_apart(toy: Path, tmp_path: Path) -> None:

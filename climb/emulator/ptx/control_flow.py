@@ -226,7 +226,7 @@ def _order(blocks: list[Block]) -> list[int]:
 
     def lay(nodes: list[int], inside: frozenset[int]) -> list[int]:
         out: list[int] = []
-        placed: set[int] = set()
+        placed: set[int] = set()  # in a loop that begins with an earlier node
         for node in nodes:
             if node in placed:
                 continue
@@ -238,7 +238,6 @@ def _order(blocks: list[Block]) -> list[int]:
                 placed |= body
             else:
                 out.append(node)
-                placed.add(node)
         return out
 
     order = lay(sorted(rank, key=rank.get), frozenset())

@@ -2,7 +2,7 @@
 
 ``-p climb.validation.mutation.tracing`` with ``MUTATION_TRACE=<file>`` in the environment: a JSON object of the tests
 by id, ``{"seconds": s, "functions": ["climb/emulator/warps.py::shuffle", ...]}``. Calls in other processes are not
-traced.
+traced. Kernels are translated anew: with a translation that is kept on disk, a test would not call what translates.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from types import CodeType, FrameType
 
 import pytest
 
+from climb.emulator.translation import cache
+
 ROOT = Path(__file__).resolve().parents[3]
 _FOLDER = str(ROOT / "climb") + os.sep
 _TESTS: dict[str, dict[str, object]] = {}
@@ -26,6 +28,11 @@ _TESTS: dict[str, dict[str, object]] = {}
 def function_name(file: str, qualname: str) -> str:
     """Return a function's name in the map: nested functions belong to the outermost, which calls them."""
     return f"{file}::{qualname.split('.<locals>')[0]}"
+
+
+def pytest_configure() -> None:
+    """Leave kept translations unused."""
+    cache.keep = lambda name, make: make()  # type: ignore[assignment]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -131,8 +131,8 @@ CORNERS = [
     ),
     Corner(
         "hgemm",
-        "a ring of small tiles that goes round",
-        {"m": 8, "n": 8, "k": 264},
+        "a ring of small tiles that goes round, whole rows of tiles beside each other",
+        {"m": 64, "n": 72, "k": 264},
         {"kernels.tensor_cores.hgemm.launches.SMALL": (64, 64, 2)},
         only="hgemm_small",
     ),
