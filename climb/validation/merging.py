@@ -18,7 +18,7 @@ from climb.validation.agreement import record_path
 from climb.validation.agreement.code import NONDETERMINISTIC
 from climb.validation.agreement.measuring import RUNS, dump, rung_steps
 from climb.validation.faults import TOOLS, clean_path
-from climb.validation.faults.clean import code_of, rows_with_tools
+from climb.validation.faults.clean import code_of, codes_by_ladder, rows_with_tools
 from climb.validation.schema import AgreementRecord, CleanRecord, DivergenceRecord
 
 #: The profiles of single chapters, by their files.
@@ -90,10 +90,8 @@ def merge_clean(source: Path, target: Path) -> Iterator[str]:
         return
     new = records.load(path, CleanRecord)
     old = records.load(at, CleanRecord) if at.exists() else None
-    codes: dict[str, list[str]] = {}
     counts = record_path(folder=target)
-    for point in records.load(counts if counts.exists() else record_path(), AgreementRecord).rungs:
-        codes.setdefault(point["ladder"], []).append(point["code_sha256"])
+    codes = codes_by_ladder(records.load(counts if counts.exists() else record_path(), AgreementRecord).rungs)
     rows = {row["ladder"]: row for row in (rows_with_tools(old) if old else ())}
     for row in rows_with_tools(new):
         name = row["ladder"]

@@ -178,9 +178,7 @@ def test_sanitizer_record_covers_every_fault_as_it_is_now() -> None:
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_every_rung_is_clean_under_every_tool() -> None:
     """No tool reports anything about any rung, but for REPORTED, and the rungs are those whose counts are compared."""
-    codes: dict[str, list[str]] = {}
-    for point in counted().rungs:
-        codes.setdefault(point["ladder"], []).append(point["code_sha256"])
+    codes = clean.codes_by_ladder(counted().rungs)
     rows = {row["ladder"]: row for row in clean_record()["ladders"]}
     waiting = {name for name in ladder_names() if set(pending(name)) == set(load_ladder(name).names)}
     for name in sorted((waiting | TO_RUN) - set(rows)):

@@ -21,7 +21,8 @@ _HALF = np.array(1 << 28)
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows.
 
-    s - v can, although s does not, if b is the largest finite number."""
+    If b is the largest finite number, `s - v` can overflow although s does not.
+    """
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,14 @@ _LAUNCH = re.compile(r"^launch (\S+) (.*)$")
 def code_of(codes: Iterable[str]) -> str:
     """Return the hash of all that a ladder launches, made from the hashes of its launches."""
     return hashlib.sha256("".join(sorted(codes)).encode()).hexdigest()
+
+
+def codes_by_ladder(counted: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the hashes of each ladder's launches, from the ``rungs`` of a record of the agreement."""
+    found: dict[str, list[str]] = {}
+    for one in counted:
+        found.setdefault(one["ladder"], []).append(one["code_sha256"])
+    return found
 
 
 def read(said: str) -> dict[str, dict[str, Any]]:

@@ -131,10 +131,8 @@ def _add_ladders(outcome: Outcome) -> None:
     """Add the hashes of whole ladders, which rows of compute-sanitizer have: made from those of the recorded counts,
     whose hashes are to be rewritten. A ladder with an unproven rung gets a hash too, as stale as that rung's counts."""
     for path in sorted(records.RECORDS.glob("*/emulator/agreement.json")):
-        ladders: dict[str, list[str]] = {}
-        for one in json.loads(path.read_text(encoding="utf-8"))["rungs"]:
-            ladders.setdefault(one["ladder"], []).append(one["code_sha256"])
-        for codes in ladders.values():
+        counted = json.loads(path.read_text(encoding="utf-8"))["rungs"]
+        for codes in clean.codes_by_ladder(counted).values():
             now = clean.code_of(outcome.hashes.get(code, code) for code in codes)
             outcome.hashes[clean.code_of(codes)] = now
 
