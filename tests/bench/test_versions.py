@@ -127,6 +127,17 @@ def test_a_library_that_reports_another_version_than_the_locked_one_is_named(tmp
     assert versions.of_libraries([point], tmp_path) == differs
 
 
+@pytest.mark.parametrize(
+    ("package", "version", "differs"), [("2.8.1", "2.8.0", {}), ("2.8.2", "2.8.0", None), ("2.8.1", "2.7.0", None)]
+)
+def test_a_library_may_report_another_version_than_its_own_package_has(tmp_path, package, version, differs):
+    (tmp_path / "requirements-gpu.txt").write_text(f"cutensor-cu13=={package}\n", encoding="utf-8")
+    point = made.point("peer", "peer", {"n": 1024}, "cold", seconds=1e-6)
+    point = msgspec.structs.replace(point, library={"name": "cuTENSOR", "version": version})
+    expected = {"cutensor-cu13": f"{version} (locked: {package})"} if differs is None else differs
+    assert versions.of_libraries([point], tmp_path) == expected
+
+
 def test_the_compiler_of_the_bindings_is_loaded_where_two_are_installed(tmp_path, monkeypatch):
     import ctypes.util
 
