@@ -32,6 +32,9 @@ SAMPLES = 15
 FLUSH_BYTES = 1 << 28
 #: Dynamic shared memory above which a kernel has to ask for it.
 UNASKED_BYTES = 48 << 10
+#: By how much a candidate must be faster to replace the one in today's table. A candidate's time differs by so much
+#: between two searches, and a table that changes with the noise makes every record of its launches stale.
+MARGIN = 0.03
 HOW = f"L2 cold and clean, CUDA events around the launch, median of {SAMPLES}"
 
 
@@ -88,28 +91,31 @@ def descend(
     candidates: Sequence[Candidate],
     starts: Sequence[Candidate],
     measure: Callable[[Sequence[Candidate]], Sequence[Trial]],
+    held: Sequence[Candidate] = (),
 ) -> list[Trial]:
     """Measure the candidates that a coordinate descent meets, for each rung and size of ``starts``; return the trials.
+    Those of today's tables, ``held``, are measured in the first round.
 
     A round measures every candidate that differs from the fastest so far in one value at most; the descent ends where
     no such candidate is faster. The rounds of all rungs and sizes are measured together, so that compiling keeps every
     core busy. Raises ValueError for a start that is no candidate.
     """
     known = {_place(one): one for one in candidates}
-    if strangers := [one for one in starts if _place(one) not in known]:
+    if strangers := [one for one in (*starts, *held) if _place(one) not in known]:
         raise ValueError(f"{strangers[0].launch.kernel} is where the search starts, but it is no candidate")
     best = {_place(one)[:2]: one.values for one in starts}
     trials: dict[_Place, Trial] = {}
     tried: set[_Place] = set()
     while True:
         near = {place for place in known if place[:2] in best and _differing(place[2], best[place[:2]]) <= 1}
+        near |= {_place(one) for one in held}
         if not (wanted := [known[place] for place in known if place in near - tried]):
             return list(trials.values())
         tried |= near
         trials |= {_place(trial.candidate): trial for trial in measure(wanted)}
         for (rung, size, values), trial in trials.items():
-            held = trials.get((rung, size, best[rung, size]))
-            if held is None or trial.seconds < held.seconds:
+            leader = trials.get((rung, size, best[rung, size]))
+            if leader is None or trial.seconds < leader.seconds:
                 best[rung, size] = values
 
 
@@ -121,16 +127,24 @@ def _differing(values: tuple[int, ...], others: tuple[int, ...]) -> int:
     return sum(a != b for a, b in zip(values, others, strict=True))
 
 
-def fastest(trials: Iterable[Trial], rung: str, size: Size) -> Trial:
-    """The fastest trial of a rung at a size. Raises LookupError where there is none."""
+def fastest(trials: Iterable[Trial], rung: str, size: Size, held: tuple[int, ...] | None = None) -> Trial:
+    """The fastest trial of a rung at a size, or that of the values ``held`` unless it is slower by more than MARGIN.
+
+    Raises LookupError where there is none.
+    """
     found = [t for t in trials if t.candidate.rung == rung and dict(t.candidate.size) == dict(size)]
     if not found:
         raise LookupError(f"no candidate of {rung} ran at {dict(size)}")
-    return min(found, key=lambda trial: trial.seconds)
+    best = min(found, key=lambda trial: trial.seconds)
+    kept = [t for t in found if t.candidate.values == held and t.seconds <= (1 + MARGIN) * best.seconds]
+    return (kept or [best])[0]
 
 
-def fastest_together(trials: Sequence[Trial], rungs: Sequence[str], sizes: Sequence[Size]) -> tuple[int, ...]:
+def fastest_together(
+    trials: Sequence[Trial], rungs: Sequence[str], sizes: Sequence[Size], held: tuple[int, ...] | None = None
+) -> tuple[int, ...]:
     """The values that are fastest over several rungs and sizes: the least sum of times, each over the best of its kind.
+    The values ``held`` stay unless this sum is greater by more than MARGIN.
 
     Raises LookupError where no values ran with all of them.
     """
@@ -143,7 +157,8 @@ def fastest_together(trials: Sequence[Trial], rungs: Sequence[str], sizes: Seque
     whole = {values: sum(found) for values, found in shares.items() if len(found) == len(rungs) * len(sizes)}
     if not whole:
         raise LookupError(f"no values ran with all of {', '.join(rungs)} at every size")
-    return min(whole, key=whole.__getitem__)
+    best = min(whole, key=whole.__getitem__)
+    return held if held in whole and whole[held] <= (1 + MARGIN) * whole[best] else best
 
 
 def source_sha256(ladder: Ladder, rungs: Iterable[str]) -> str:
@@ -158,15 +173,17 @@ def run(
     tables: Callable[[Sequence[Trial]], Mapping[str, Mapping[str, Any]]],
     folder: Path | None = None,
     starts: Sequence[Candidate] = (),
+    held: Sequence[Candidate] = (),
 ) -> Path:
     """Measure, and write trials and tables below ``folder`` (``records/<gpu>`` by default).
 
     ``columns`` name the values of a candidate; ``tables`` makes each table, with its columns and rows, of the trials.
-    With ``starts``, one for each rung and size, a coordinate descent from there chooses what is measured; otherwise
-    all candidates are. Returns the path of the trials. Raises RuntimeError for a wrong result.
+    With ``starts``, one for each rung and size, a coordinate descent from there chooses what is measured besides
+    ``held``, the candidates of today's tables; otherwise all candidates are. Returns the path of the trials. Raises
+    RuntimeError for a wrong result.
     """
     if starts:
-        trials = descend(candidates, starts, lambda wanted: measure(ladder, wanted))
+        trials = descend(candidates, starts, lambda wanted: measure(ladder, wanted), held)
     else:
         trials = measure(ladder, candidates)
     device = hardware.device_block()

@@ -60,12 +60,15 @@ def candidates() -> list[Candidate]:
 
 
 def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
-    """Each table: for each row length the shape that is fastest over the rungs and sizes it is searched with."""
+    """Each table: for each row length the shape that is fastest over the rungs and sizes it is searched with, or that of
+    today's table if it is nearly as fast."""
     made: dict[str, dict[str, Any]] = {}
-    for table in SHAPES:
+    for table, today in SHAPES.items():
+        held = {shape.packs: (shape.threads, shape.unroll) for shape in today}
+        packs = [None if sizes is ENTRIES[-1] else packs_of(sizes[0]) for sizes in ENTRIES]
         rows = [
-            [None if sizes is ENTRIES[-1] else packs_of(sizes[0]), *fastest_together(trials, RUNGS[table], sizes)]
-            for sizes in ENTRIES
+            [of, *fastest_together(trials, RUNGS[table], sizes, held.get(of))]
+            for of, sizes in zip(packs, ENTRIES, strict=True)
         ]
         made[table] = {"columns": ["packs", *COLUMNS], "rows": rows}
     return made

@@ -67,12 +67,22 @@ def starts(among: Sequence[Candidate]) -> list[Candidate]:
     return list(chosen.values())
 
 
+def held(among: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates that today's tables have."""
+    return [one for one in among if one.values == _held(one.rung, one.size)]
+
+
+def _held(rung: str, size: Size) -> tuple[int, ...] | None:
+    block = BLOCKS[rung].get(shape_of(size))
+    return block and _values(block)
+
+
 def _from_middle(one: Candidate) -> int:
     return sum(value != middle for value, middle in zip(one.values, MIDDLE, strict=True))
 
 
 def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
-    """The table of each rung: the fastest block for each layer."""
+    """The table of each rung: for each layer the fastest block, or the one of today's table if it is nearly as fast."""
     made: dict[str, dict[str, Any]] = {
         "channels": {
             "columns": ["i", "o", "l", "k", "channels"],
@@ -80,7 +90,10 @@ def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
         }
     }
     for rung in BLOCKS:
-        best = {shape_of(size): fastest(trials, rung, size).candidate.values for size in ladder.problem.recorded}
+        best = {
+            shape_of(size): fastest(trials, rung, size, _held(rung, size)).candidate.values
+            for size in ladder.problem.recorded
+        }
         rows = [[*shape, *values[:-1], bool(values[-1])] for shape, values in best.items()]
         made[rung] = {"columns": ["i", "o", "l", "k", *COLUMNS], "rows": rows}
     return made
@@ -94,7 +107,7 @@ def compile_all() -> None:
 def record_search(folder: Path | None = None) -> Path:
     """Search, and write trials and tables below ``folder`` (``records/<gpu>`` by default); the path of the trials."""
     among = candidates()
-    return search.run(ladder, among, COLUMNS, tables, folder, starts(among))
+    return search.run(ladder, among, COLUMNS, tables, folder, starts(among), held(among))
 
 
 def _values(block: Block) -> tuple[int, ...]:

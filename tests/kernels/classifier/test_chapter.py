@@ -11,7 +11,7 @@ from climb import ArgumentError, check, count_kernel, counters, load_ladder, opc
 from climb.emulator.errors import OutOfBounds, Race
 from kernels.classifier.classifier import search, tuning
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
-from kernels.common.search import Trial
+from kernels.common.search import Candidate, Trial
 
 LADDER, WHOLE = load_ladder("classifier"), load_ladder("classifier_int")
 CLASS1, CLASS2, BATCH = LADDER.problem.headline
@@ -104,6 +104,24 @@ def test_a_search_takes_the_shape_that_is_fastest_over_all_its_rungs_and_sizes()
     assert {tuple(row[1:]) for row in made["row_block"]["rows"][-3:]} == {(256, 2)}
     slow = [t for t in trials if t.candidate.values != (256, 2) or t.candidate.rung != "row_block"]
     assert (256, 2) not in {tuple(row[1:]) for row in search.tables(slow)["row_block"]["rows"]}
+
+
+def test_a_search_keeps_the_shape_of_todays_table_unless_another_is_clearly_faster() -> None:
+    """All candidates are equally fast but the one of the table, which is slower by less than the margin or by more."""
+    for slower, kept in ((1.02, True), (1.05, False)):
+        trials = [Trial(c, 32, 1e-6 * (slower if (c.values in _today(c)) else 1), 0.0) for c in search.candidates()]
+        rows = search.tables(trials)
+        for table, shapes in tuning.SHAPES.items():
+            same = [
+                row[1:] == [shape.threads, shape.unroll] for row, shape in zip(rows[table]["rows"], shapes, strict=True)
+            ]
+            assert all(same) if kept else not any(same[1:])  # only one shape has so few packs as the first row
+
+
+def _today(candidate: Candidate) -> set[tuple[int, int]]:
+    table = "no_bounds" if candidate.rung == "no_bounds" else "row_block"
+    packs = tuning.packs_of(candidate.size)
+    return {(shape.threads, shape.unroll) for shape in [tuning.choose(table, packs)]}
 
 
 def test_a_row_is_split_over_blocks_only_where_rows_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +24,11 @@ from climb import (
     reported,
     verify,
 )
+from climb.bench import records
+from climb.bench.records.kinds import SearchRecord
 from climb.emulator.errors import OutOfBounds, WarpMismatch
 from climb.toolchain import compile_cuda
-from kernels.common.search import Candidate, Trial, descend, fastest, write_tables
+from kernels.common.search import MARGIN, Candidate, Trial, descend, fastest, fastest_together, write_tables
 from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, search, tuning
 from kernels.conv1d.conv1d.tuning import BLOCKS, Block, choose
 from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
@@ -158,6 +161,47 @@ def test_descent_finds_the_fastest_candidate_and_measures_few(among: Sequence[Ca
             fastest(trials, rung, size).candidate.values
             == min((one for one in among if one.rung == rung and dict(one.size) == dict(size)), key=distance).values
         )
+
+
+def test_descent_measures_the_blocks_of_todays_tables_too(among: Sequence[Candidate]) -> None:
+    held, met = search.held(among), []
+
+    def measure(candidates: Sequence[Candidate]) -> list[Trial]:
+        met.append(list(candidates))
+        return [Trial(one, 32, 1e-6 * (1 + search._from_middle(one)), 0.0) for one in candidates]
+
+    assert len(held) == len(BLOCKS) * len(search.ladder.problem.recorded)
+    starts = search.starts(among)
+    descend(among, starts, measure, held)
+    assert {id(one) for one in held} <= {id(one) for one in met[0]}
+    with pytest.raises(ValueError, match="no candidate"):
+        descend(among, starts, measure, [dataclasses.replace(held[0], rung="another")])
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(1.0e-6, True), (1.029e-6, True), (1.04e-6, False)])
+def test_a_table_keeps_its_block_unless_another_is_clearly_faster(
+    among: Sequence[Candidate], seconds: float, kept: bool
+) -> None:
+    size = search.ladder.problem.recorded[0]
+    mine = [one for one in among if one.rung == "cp_async" and dict(one.size) == dict(size)]
+    today, other = search._values(tuning.choose("cp_async", size)), mine[0]
+    assert other.values != today
+    trials = [Trial(other, 32, 1e-6, 0.0), *(Trial(one, 32, seconds, 0.0) for one in mine if one.values == today)]
+    assert len(trials) == 2
+    assert fastest(trials, "cp_async", size).candidate is (other if seconds > 1e-6 else trials[0].candidate)
+    assert (fastest(trials, "cp_async", size, today).candidate.values == today) is kept
+    assert (fastest_together(trials, ["cp_async"], [size], today) == today) is kept
+    assert fastest_together(trials[:1], ["cp_async"], [size], today) == other.values
+
+
+def test_the_committed_tables_have_the_fastest_blocks_of_the_committed_search_or_blocks_nearly_as_fast() -> None:
+    found = records.load(tuning.table_path().parents[1] / "search" / "conv1d.json", SearchRecord)
+    trials = [dict(zip(found.columns, row, strict=True)) for row in found.trials]
+    for rung, table in BLOCKS.items():
+        for shape, block in table.items():
+            mine = [t for t in trials if t["rung"] == rung and tuning.shape_of(found.sizes[t["size"]]) == shape]
+            (own,) = [t for t in mine if tuple(t[name] for name in search.COLUMNS) == search._values(block)]
+            assert own["seconds"] <= (1 + MARGIN) * min(t["seconds"] for t in mine), (rung, shape)
 
 
 def test_descent_refuses_a_start_that_is_no_candidate(among: Sequence[Candidate]) -> None:
