@@ -10,6 +10,8 @@ orphans; they fail nothing.
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 
 from climb.cli import common
@@ -30,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
     gpu = args.gpu or records.DEFAULT_GPU
     if SEVERAL.search(gpu):
         return _several(gpu, args.check)
+    if gpu != records.DEFAULT_GPU and (records.RECORDS / gpu / "tuning").is_dir():
+        return _in_its_own_process(gpu, args)
     if args.readme or (args.check and gpu == records.BOOK_GPU):
         common.need_checkout("comparing with README.md" if args.check else "writing README.md")
     block = report.report(gpu=gpu)
@@ -49,6 +53,13 @@ def run(args: argparse.Namespace) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
+
+
+def _in_its_own_process(gpu: str, args: argparse.Namespace) -> int:
+    """Report on a GPU with tuning tables of its own: ladders take their launches from them as they are imported."""
+    flags = [f"--{name}" for name in ("readme", "check") if getattr(args, name)]
+    command = [sys.executable, "-m", "climb", "report", *flags]
+    return subprocess.run(command, env={**os.environ, "CLIMB_GPU": gpu}).returncode
 
 
 def _several(gpu: str, check: bool) -> int:

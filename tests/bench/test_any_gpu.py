@@ -270,6 +270,20 @@ def test_report_checks_another_gpu_without_the_readme(capsys):
     assert "nvidia-h2000: there is no such folder" in capsys.readouterr().err
 
 
+def test_report_on_a_gpu_with_its_own_tuning_tables_runs_with_them(monkeypatch):
+    """Here the ladders have taken their launches from the tables of another GPU."""
+    started = []
+
+    def run(command, env):
+        started.append((command[3:], env["CLIMB_GPU"]))
+        return SimpleNamespace(returncode=7)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(records, "DEFAULT_GPU", records.BOOK_GPU)
+    assert main(["report", "--gpu", "nvidia-h100-80gb-hbm3", "--check"]) == 7
+    assert started == [(["report", "--check"], "nvidia-h100-80gb-hbm3")]
+
+
 def test_record_says_whose_tuning_tables_a_ladder_takes():
     (said,) = tuned_elsewhere(["saxpy", "conv1d"], OTHER)
     assert said.startswith(f"conv1d: launches are tuned for {records.BOOK_GPU}; ")
