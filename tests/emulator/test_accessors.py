@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from harness import Device
 from synchronization_programs import Oracle, Program, device, races, random_program
+from tools.thorough import choose
 
 from climb.emulator import ALL_CHECKS, Race, checking
 from climb.emulator.checks.accessors import Accessors
@@ -243,7 +244,16 @@ def test_blocks_of_a_cluster_that_store_different_values_at_once_are_found() -> 
     assert not races(device(2), program)
 
 
-@pytest.mark.parametrize(("size", "adds", "seeds"), [(1, False, 300), (2, False, 150), (4, False, 50), (1, True, 50)])
+@pytest.mark.parametrize(
+    ("size", "adds", "seeds"),
+    [
+        (1, False, choose(100, 300)),
+        (2, False, choose(50, 150)),
+        (4, False, choose(20, 50)),
+        (1, True, choose(25, 50)),
+    ],
+    ids=["one block", "two blocks", "four blocks", "atomics"],
+)
 def test_random_programs_race_where_vector_clocks_say_so(size: int, adds: bool, seeds: int) -> None:
     """With atomics only one way: of those on one word the last stands for all, so fewer are reported."""
     interpreter, racy = device(size), 0
