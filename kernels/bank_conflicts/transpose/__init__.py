@@ -15,9 +15,10 @@ from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 FLOAT = 4
 TILE, ROWS = 32, 8
 VECTOR_TILE, VECTOR_THREADS = 64, 256
+SECTOR = 8  # floats
 MAX_GRID_Y = 65535
 #: Rows and columns are ints in the kernels, and a tile may reach past the edge.
-MAX_EXTENT = (1 << 31) - VECTOR_TILE - 1
+MAX_EXTENT = (1 << 31) - 2 * VECTOR_TILE
 
 
 def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -76,6 +77,12 @@ def _vectorised(size: Size) -> tuple[Launch, ...]:
     width = 4 if size["rows"] % 4 == 0 and size["cols"] % 4 == 0 else 1
     grid = (ceil_div(size["rows"], VECTOR_TILE), ceil_div(size["cols"], VECTOR_TILE))
     return (Launch(f"transpose_vectorised<{width}>", grid, (VECTOR_THREADS,), _args(size)),)
+
+
+def _aligned_stores(size: Size) -> tuple[Launch, ...]:
+    """The tiles of a row of the target may begin up to seven floats ahead of it."""
+    grid = (ceil_div(size["rows"] + SECTOR - 1, VECTOR_TILE), ceil_div(size["cols"], VECTOR_TILE))
+    return (Launch("transpose_aligned_stores", grid, (VECTOR_THREADS,), _args(size)),)
 
 
 def _grid_y_from(key: str, tile: int) -> Callable[[Size], str | None]:
@@ -145,6 +152,12 @@ ladder = Ladder(
             "16 bytes per access, transposed in registers first",
             _vectorised,
             alignment={"source": 16, "target": 16},
+            requires=_grid_y_from("cols", VECTOR_TILE),
+        ),
+        Rung(
+            "aligned_stores",
+            "single floats, and rows that begin at a sector",
+            _aligned_stores,
             requires=_grid_y_from("cols", VECTOR_TILE),
         ),
     ),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tools.pending import pending
 
-from climb import check, count_kernel, counters, hardware_counters, load_ladder, trace, verify
+from climb import block_events, check, count_kernel, counters, hardware_counters, load_ladder, trace, verify
 from climb.bench import profiling
 from climb.display.access_cost import pick
 from climb.emulator import BarrierDivergence, OutOfBounds
@@ -84,6 +84,24 @@ def test_no_warp_of_the_vectorised_transpose_has_a_conflict() -> None:
                 slot = c * 16 + (q ^ (c // 4 % 8))
                 assert np.array_equal(pick(seen, kind, i).addresses, 16 * slot)
                 assert all(len(set(quarter)) == 8 for quarter in (slot % 8).reshape(4, 8))
+
+
+@pytest.mark.parametrize(
+    ("rung", "most"), [("aligned_stores", 4), ("reordered", 5)], ids=["aligned_stores", "reordered"]
+)
+def test_stores_of_a_warp_fill_whole_sectors_only_if_they_are_aligned(rung: str, most: int) -> None:
+    """What is left of a row of the target at its two ends lies in sectors that it shares with other rows."""
+    size = {"rows": 127, "cols": 131}
+    ends = {byte // 32 for col in range(131) for byte in (4 * 127 * col, 4 * 127 * (col + 1) - 4)}
+    seen, parts = 0, set()
+    for event in block_events(load_ladder("transpose")[rung], size, block=None, kinds=["global store"]):
+        warps = event.blocks * 64 + event.threads // 32
+        for warp in np.unique(warps):
+            sectors, floats = np.unique(event.places[warps == warp] // 32, return_counts=True)
+            seen = max(seen, len(sectors))
+            parts |= set(sectors[floats < 8].tolist())
+    assert seen == most
+    assert (parts <= ends) == (rung == "aligned_stores")
 
 
 def run_square(rows: int, cols: int) -> int:

@@ -20,4 +20,6 @@ PLANTED = [
     ("transpose", "padded", "tile[threadIdx.x][threadIdx.y + j]", "tile[threadIdx.y + j][threadIdx.x]", Uninitialised),
     ("transpose", "swizzled", "(threadIdx.y + j) ^ threadIdx.x]", "threadIdx.y + j]", Uninitialised),
     ("transpose", "vectorised", "(q ^ (c / 4 % 8))", "(q ^ (c / 4 % 2 + 16))", EmulatorError),
+    ("transpose", "aligned_stores", "row >= 0 && row < rows", "row >= 0 && row <= rows", OutOfBounds),
+    ("transpose", "aligned_stores", "kSector - 1;", "kSector - 2;", EmulatorError),
 ]  # fmt: skip
