@@ -60,8 +60,8 @@ def candidates() -> list[Candidate]:
 
 
 def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
-    """Each table: for each row length the shape that is fastest over the rungs and sizes it is searched with, or the one
-    in today's table if it is nearly as fast."""
+    """Each table: for each row length the shape that is fastest over the rungs and sizes it is searched with, or the
+    one of today's table if it is nearly as fast."""
     made: dict[str, dict[str, Any]] = {}
     for table, today in SHAPES.items():
         held = {shape.packs: (shape.threads, shape.unroll) for shape in today}

@@ -90,7 +90,7 @@ def test_no_warp_of_the_vectorised_transpose_has_a_conflict() -> None:
     ("rung", "most"), [("aligned_stores", 4), ("reordered", 5)], ids=["aligned_stores", "reordered"]
 )
 def test_stores_of_a_warp_fill_whole_sectors_only_if_they_are_aligned(rung: str, most: int) -> None:
-    """What is left of a row of the target at its two ends lies in sectors that it shares with other rows."""
+    """The sectors at both ends of a row of the target are shared with other rows."""
     size = {"rows": 127, "cols": 131}
     ends = {byte // 32 for col in range(131) for byte in (4 * 127 * col, 4 * 127 * (col + 1) - 4)}
     seen, parts = 0, set()
