@@ -212,7 +212,8 @@ def run(
         "ladder": ladder.name,
         "command": command,
         "device": {"name": device["name"]},
-        "provenance": f"the fastest trials of search/{ladder.name}.json, {head['date']}",
+        "provenance": f"the fastest trials of search/{ladder.name}.json, {head['date']}; "
+        f"what was in the table before stayed if it was slower by at most {MARGIN:.0%}",
     }
     write_tables(place / "tuning" / f"{ladder.name}.json", about, tables(trials))
     return path

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes, verify
+from climb.bench import records
+from climb.bench.records.kinds import SearchRecord
 from climb.emulator.errors import OutOfBounds, Race
 from kernels.classifier.classifier import search, tuning
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
@@ -116,6 +118,16 @@ def test_a_search_keeps_the_shape_of_todays_table_unless_another_is_clearly_fast
                 row[1:] == [shape.threads, shape.unroll] for row, shape in zip(rows[table]["rows"], shapes, strict=True)
             ]
             assert all(same) if kept else not any(same[1:])  # only one shape has so few packs as the first row
+
+
+def test_the_committed_tables_are_those_of_the_committed_search() -> None:
+    found = records.load(tuning.table_path().parents[1] / "search" / "classifier.json", SearchRecord)
+    trials = [
+        Trial(Candidate(rung, found.sizes[size], (threads, unroll), None), registers, seconds, error)
+        for size, rung, threads, unroll, registers, seconds, error in found.trials
+    ]
+    for name, table in search.tables(trials).items():
+        assert [tuple(row) for row in table["rows"]] == [(s.packs, s.threads, s.unroll) for s in tuning.SHAPES[name]]
 
 
 def _today(candidate: Candidate) -> set[tuple[int, int]]:
