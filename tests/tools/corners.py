@@ -86,11 +86,16 @@ def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
 
 def with_fault(rung: BoundRung, old: str, new: str, folder: Path) -> BoundRung:
     """The rung with one text replaced, in its own file or in what it shares with others, as a source in ``folder``."""
+    return rewritten(rung, faulty_text(rung, old, new), folder)
+
+
+def faulty_text(rung: BoundRung, old: str, new: str) -> str:
+    """The rung's source with its includes, and one text replaced, which its own file or all of it has but once."""
     whole = expand_includes(rung.path)
     once = rung.source.count(old) == 1 or whole.count(old) == 1
     assert once, f"{rung.path.name} has {old!r} {whole.count(old)} times"
     before, _, after = whole.rpartition(old)  # a rung includes first: the last is its own, if it has one
-    return rewritten(rung, before + new + after, folder)
+    return before + new + after
 
 
 def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -26,7 +26,7 @@ from climb.bench.identity import expand_includes
 from climb.bench.problem import Size
 from climb.toolchain.includes import included_files
 from tools import thorough as thoroughness
-from tools.corners import with_fault
+from tools.corners import faulty_text, with_fault
 from tools.rung_choice import element_bytes, needs_more, pytest_generate_tests  # noqa: F401
 from tools.thorough import choose
 
@@ -78,6 +78,14 @@ def _verify_or_refused(rung: BoundRung, size: Size, seed: int) -> None:
     else:
         with pytest.raises(ArgumentError, match=re.escape(reason)):
             verify(rung, size, seed)
+
+
+def test_every_planted_fault_changes_the_text_that_it_names(module: ModuleType) -> None:
+    """Most faults are only tried in turn: a kernel that no longer has the text is noticed at once."""
+    listed = [*getattr(module, "PLANTED", ()), *getattr(module, "HIDDEN", ())]
+    for ladder, rung, old, new, _ in (one.values[0] if hasattr(one, "marks") else one for one in listed):
+        bound = load_ladder(ladder)[rung]
+        assert faulty_text(bound, old, new) != expand_includes(bound.path), (ladder, rung, old)
 
 
 def test_results_are_right_at_the_problems_sizes(checked: BoundRung) -> None:
