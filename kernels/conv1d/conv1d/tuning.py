@@ -72,11 +72,20 @@ class Block:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file of the tables; ``search/conv1d.json`` beside it holds the trials of a search.
+    """The file of the tables.
 
-    A GPU that nobody has searched on takes the blocks of the book's GPU; ``climb record`` says so.
+    A GPU that nobody has searched on takes the blocks of the book's GPU, and ``climb record`` says so, or keeps those
+    that it was measured with.
     """
-    place = "tuning/conv1d.json"
+    return _file("tuning/conv1d.json", gpu)
+
+
+def search_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """The file with the trials of a search: on the book's GPU, if nobody has searched on this one."""
+    return _file("search/conv1d.json", gpu)
+
+
+def _file(place: str, gpu: str) -> Path:
     return records.RECORDS / records.gpu_with(place, gpu) / place
 
 

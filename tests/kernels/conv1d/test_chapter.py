@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,6 +38,7 @@ from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
 from kernels.conv1d.exercises import exhibit, filters, fold, padding, reader
 
 CONV1D = load_ladder("conv1d")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -195,13 +199,25 @@ def test_a_table_keeps_its_block_unless_another_is_clearly_faster(
 
 
 def test_the_committed_tables_have_the_fastest_blocks_of_the_committed_search_or_blocks_nearly_as_fast() -> None:
-    found = records.load(tuning.table_path().parents[1] / "search" / "conv1d.json", SearchRecord)
+    found = records.load(tuning.search_path(), SearchRecord)
     trials = [dict(zip(found.columns, row, strict=True)) for row in found.trials]
     for rung, table in BLOCKS.items():
         for shape, block in table.items():
             mine = [t for t in trials if t["rung"] == rung and tuning.shape_of(found.sizes[t["size"]]) == shape]
             (own,) = [t for t in mine if tuple(t[name] for name in search.COLUMNS) == search._values(block)]
             assert own["seconds"] <= (1 + MARGIN) * min(t["seconds"] for t in mine), (rung, shape)
+
+
+def test_a_gpu_that_keeps_its_tables_without_a_search_shows_the_search_of_the_books_gpu() -> None:
+    gpu = "nvidia-h100-80gb-hbm3"
+    says = "from kernels.conv1d.conv1d import tuning; print(tuning.table_path(), tuning.search_path(), sep='\\n')"
+    environ = {**os.environ, "CLIMB_GPU": gpu}
+    done = subprocess.run(
+        [sys.executable, "-c", says], env=environ, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    table, search_of_book = map(Path, done.stdout.split())
+    assert table == records.RECORDS / gpu / "tuning" / "conv1d.json" and table.is_file()
+    assert search_of_book == tuning.search_path() and search_of_book.is_file()
 
 
 def test_descent_refuses_a_start_that_is_no_candidate(among: Sequence[Candidate]) -> None:
