@@ -1,8 +1,9 @@
 """Cells that the reader's GPU cannot run: left out with the reason, instead of stopping the chapter.
 
 The book's GPU has compute capability 9.0. An older one lacks instructions or shared memory that some cells need, and a
-newer one lacks what only that architecture has. Such a cell prints what is missing. The names it would have defined are
-then unknown, so a cell that uses them is left out as well, and says so.
+newer one lacks what only that architecture has. If another GPU's records are shown, they may lack a rung that a cell
+asks for. Such a cell prints what is missing. The names it would have defined are then unknown, so a cell that uses them
+is left out as well, and says so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from climb.bench import cuda
+from climb.bench import cuda, records
 from climb.bench.problem import RungUnavailable
 
 #: The compute capability of the book's GPU, as CuPy spells it.
@@ -101,8 +102,9 @@ class Guard:
 
 
 def why(error: BaseException) -> str:
-    """Explain why this GPU cannot run the code that raised the error; "" if the error has another cause."""
-    if isinstance(error, RungUnavailable):
+    """Explain why this GPU cannot run the code that raised the error, or why its records do not hold what the code asks
+    for; "" if the error has another cause. The book's own GPU has to have all that its chapters ask for."""
+    if isinstance(error, RungUnavailable) or (isinstance(error, records.PendingRung) and _shows_another()):
         return str(error)
     if type(error).__name__ not in _COMPILERS:
         return ""
@@ -111,14 +113,20 @@ def why(error: BaseException) -> str:
 
 
 def guard_cells_in_notebook() -> None:
-    """Guard the cells of this notebook, if it is one and its GPU is not of the book's compute capability."""
+    """Guard the cells of this notebook, if it is one and its GPU is not of the book's compute capability, or if the
+    records shown are of another GPU."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or any(isinstance(one, CellsGuarded) for one in shell.ast_transformers):
         return
-    if cuda.cp.cuda.Device().compute_capability == BOOK_CAPABILITY:
+    if cuda.cp.cuda.Device().compute_capability == BOOK_CAPABILITY and not _shows_another():
         return
     shell.user_ns[_NAME] = Guard(shell.user_ns)
     shell.ast_transformers.append(CellsGuarded())
+
+
+def _shows_another() -> bool:
+    """Return whether the records shown are of another GPU than the book's."""
+    return records.DEFAULT_GPU != records.BOOK_GPU
 
 
 def _defined(module: ast.Module) -> set[str]:

@@ -121,25 +121,28 @@ class HardwareCounters:
     points: tuple[HardwarePoint, ...]
 
     def at(self, rung: str, size: Size) -> dict[str, int | float]:
-        """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
+        """The counts of one rung at one size. Raises PendingRung when there are none, or when they are stale."""
         return self._point(rung, size).counts
 
     def launches_at(self, rung: str, size: Size) -> tuple[tuple[str, int | float], ...]:
-        """The kernel and the nanoseconds of each launch of one rung at one size, in order; () in an older record.
+        """The kernel and the nanoseconds of each launch of one rung at one size, in order.
 
-        Raises LookupError as :meth:`at` does.
+        Raises PendingRung as :meth:`at` does, and for an older record, which counted all launches together.
         """
-        return self._point(rung, size).launches
+        launches = self._point(rung, size).launches
+        if not launches:
+            raise records.PendingRung(f"{rung}'s launches were counted together; on that GPU: {self.command}")
+        return launches
 
     def _point(self, rung: str, size: Size) -> HardwarePoint:
         for point in self.points:
             if point.name == rung and point.size == dict(size):
                 if point.source_sha256 != self.ladder[rung].sha256(size):
-                    raise LookupError(
+                    raise records.PendingRung(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
                 return point
-        raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
+        raise records.PendingRung(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:

@@ -11,10 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from climb.bench import lacking
+from climb import hardware_counters
+from climb.bench import lacking, records
 from climb.bench.problem import RungUnavailable
 from climb.paths import ROOT
 from climb.toolchain import CompileError, compile_cuda
+
+OTHER = "nvidia-made-up"
 
 
 class Notebook:
@@ -105,6 +108,18 @@ extern "C" __global__ void product(float* c, const unsigned* a)
     assert lacking.why(mistake.value) == "" == lacking.why(ValueError("Feature 'x' requires .target sm_90 or higher"))
 
 
+def test_cell_is_left_out_if_another_gpus_records_lack_what_it_asks_for(notebook: Notebook, monkeypatch) -> None:
+    notebook.names["hardware"] = hardware_counters("transpose")
+    cell = "x = hardware.at('vectorised', {'rows': 3, 'cols': 5})"
+    with pytest.raises(records.PendingRung, match="no hardware counters of vectorised at rows=3, cols=5"):
+        notebook.run(cell)
+    monkeypatch.setattr(records, "DEFAULT_GPU", OTHER)
+    notebook.run(cell)
+    assert "Left out on this GPU: no hardware counters of vectorised" in notebook.said[0]
+    with pytest.raises(LookupError):
+        notebook.run("{}['x']")
+
+
 @pytest.mark.emulated
 def test_chapter_on_an_older_gpu_goes_on(tmp_path) -> None:
     """In a real notebook, whose stand-in for CuPy says that it is a Turing."""
@@ -126,8 +141,12 @@ def test_chapter_on_an_older_gpu_goes_on(tmp_path) -> None:
     )
 
 
-@pytest.mark.parametrize(("capability", "guarded"), [("75", 1), (lacking.BOOK_CAPABILITY, 0)])
-def test_cells_of_a_notebook_are_guarded_once_where_the_gpu_is_another(monkeypatch, capability, guarded):
+@pytest.mark.parametrize(
+    ("capability", "shown", "guarded"),
+    [("75", records.BOOK_GPU, 1), (lacking.BOOK_CAPABILITY, records.BOOK_GPU, 0), (lacking.BOOK_CAPABILITY, OTHER, 1)],
+)
+def test_cells_of_a_notebook_are_guarded_once_where_the_gpu_is_another(monkeypatch, capability, shown, guarded):
+    monkeypatch.setattr(records, "DEFAULT_GPU", shown)
     shell = SimpleNamespace(ast_transformers=[], user_ns={})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(lacking.cuda.cp.cuda, "Device", lambda: SimpleNamespace(compute_capability=capability))

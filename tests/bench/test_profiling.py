@@ -12,6 +12,7 @@ from tiny_ladder import scale
 
 from climb.bench import alignment, cuda, profiling
 from climb.bench.ladder import BoundRung
+from climb.bench.records import PendingRung
 from climb.bench.registry import load_ladder
 
 
@@ -124,8 +125,10 @@ def test_the_launches_of_a_rung_are_read_back():
     known = profiling.hardware_counters("matmul")
     size = known.ladder.problem.headline[0]
     point = known.points[0]
-    assert known.launches_at(point.name, point.size) == point.launches
+    older = msgspec.structs.replace(point, launches=())
+    with pytest.raises(PendingRung, match=f"{point.name}'s launches were counted together"):
+        replace(known, points=(older,)).launches_at(point.name, point.size)
     timed = msgspec.structs.replace(point, launches=(("first", 5), ("second", 7)))
     assert replace(known, points=(timed,)).launches_at(point.name, point.size) == (("first", 5), ("second", 7))
-    with pytest.raises(LookupError, match="no hardware counters of nothing"):
+    with pytest.raises(PendingRung, match="no hardware counters of nothing"):
         known.launches_at("nothing", size)

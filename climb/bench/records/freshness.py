@@ -19,7 +19,8 @@ from climb.bench.records.schema import Record
 
 
 class PendingRung(LookupError):
-    """The time of a rung that no record has measured yet was requested; the message says how to measure it."""
+    """The time or the counters of a rung were requested that no record has yet; the message says how to measure
+    them."""
 
 
 def command(ladder: str) -> str:
