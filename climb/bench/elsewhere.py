@@ -37,8 +37,13 @@ def show_claims_in_notebook() -> None:
 def check_claim(holds: Callable[[], object], text: str) -> None:
     """Print a claim that does not hold, and the records of the book's GPU that it may use beside the chosen GPU's.
 
-    ``holds`` is a function of no arguments.
+    ``holds`` is a function of no arguments. A claim about something that the records lack is printed, too.
     """
-    if not holds():
+    try:
+        true = holds()
+    except LookupError as missing:
+        print(f"Not known on {records.DEFAULT_GPU}, for want of {missing}: {text}")
+        return
+    if not true:
         mixed = f" (with {records.BOOK_GPU}'s records of {', '.join(records.STOOD_IN)})" if records.STOOD_IN else ""
         print(f"Not so on {records.DEFAULT_GPU}{mixed}: {text}")

@@ -113,6 +113,13 @@ def test_false_claim_is_printed_and_the_cell_goes_on(capsys):
     assert capsys.readouterr().out == f"Not so on {records.DEFAULT_GPU}: x > 1\n"
 
 
+def test_claim_about_what_the_records_lack_is_printed_as_not_known(capsys):
+    elsewhere.check_claim(lambda: {}["unet"], "found['unet']")
+    assert capsys.readouterr().out == f"Not known on {records.DEFAULT_GPU}, for want of 'unet': found['unet']\n"
+    with pytest.raises(ZeroDivisionError):
+        elsewhere.check_claim(lambda: 1 / 0, "1 / 0")
+
+
 @pytest.mark.parametrize(
     ("ladder", "rung", "capability", "says"),
     [
