@@ -215,7 +215,7 @@ def test_a_gpu_that_keeps_its_tables_without_a_search_shows_the_search_of_the_bo
     done = subprocess.run(
         [sys.executable, "-c", says], env=environ, cwd=ROOT, capture_output=True, text=True, check=True
     )
-    table, search_of_book = map(Path, done.stdout.split())
+    table, search_of_book = map(Path, done.stdout.splitlines())
     assert table == records.RECORDS / gpu / "tuning" / "conv1d.json" and table.is_file()
     assert search_of_book == tuning.search_path() and search_of_book.is_file()
 
