@@ -33,6 +33,7 @@ from climb.bench.records.choice import (
     VARIABLE,
     chosen_gpu,
     gpu_with,
+    shown_file,
     stands_in,
 )
 from climb.bench.records.false_peers import without_false_peers
@@ -116,6 +117,7 @@ __all__ = [
     "save",
     "save_ceilings",
     "save_record",
+    "shown_file",
     "shown_folder",
     "stale_points",
     "stands_in",

@@ -8,6 +8,7 @@ records. A call that names a GPU gets the records of that GPU and no others.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from climb import paths
 
@@ -41,3 +42,8 @@ def gpu_with(place: str, gpu: str) -> str:
         return gpu
     STOOD_IN[place.removesuffix(".json")] = None
     return BOOK_GPU
+
+
+def shown_file(place: str, gpu: str = DEFAULT_GPU) -> Path:
+    """Return the path of the file at this place that is shown for ``gpu``, by `gpu_with`."""
+    return RECORDS / gpu_with(place, gpu) / place

@@ -19,8 +19,8 @@ from climb.bench.records.schema import Record
 
 
 class PendingRung(LookupError):
-    """The time or the counters of a rung were requested that no record has yet; the message says how to measure
-    them."""
+    """The time of a rung was requested that no record has yet, or counters that no record has of today's kernel; the
+    message says how to measure them."""
 
 
 def command(ladder: str) -> str:

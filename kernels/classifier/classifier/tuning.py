@@ -34,12 +34,17 @@ class Shape:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file of the tables; ``search/classifier.json`` beside it holds the trials of a search.
+    """The file of the tables.
 
-    A GPU that nobody has searched on takes the blocks of the book's GPU; ``climb record`` says so.
+    A GPU that nobody has searched on takes the blocks of the book's GPU, and ``climb record`` says so, or keeps those
+    that it was measured with.
     """
-    place = "tuning/classifier.json"
-    return records.RECORDS / records.gpu_with(place, gpu) / place
+    return records.shown_file("tuning/classifier.json", gpu)
+
+
+def search_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """The file with the trials of a search: on the book's GPU, if nobody has searched on this one."""
+    return records.shown_file("search/classifier.json", gpu)
 
 
 _TABLES = records.load(table_path(), TuningRecord).tables

@@ -77,16 +77,12 @@ def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
     A GPU that nobody has searched on takes the blocks of the book's GPU, and ``climb record`` says so, or keeps those
     that it was measured with.
     """
-    return _file("tuning/conv1d.json", gpu)
+    return records.shown_file("tuning/conv1d.json", gpu)
 
 
 def search_path(gpu: str = records.DEFAULT_GPU) -> Path:
     """The file with the trials of a search: on the book's GPU, if nobody has searched on this one."""
-    return _file("search/conv1d.json", gpu)
-
-
-def _file(place: str, gpu: str) -> Path:
-    return records.RECORDS / records.gpu_with(place, gpu) / place
+    return records.shown_file("search/conv1d.json", gpu)
 
 
 def _rows(tables: dict[str, TuningTable], rung: str) -> dict[Shape, tuple[Any, ...]]:

@@ -121,7 +121,7 @@ def test_a_search_keeps_the_shape_of_todays_table_unless_another_is_clearly_fast
 
 
 def test_the_committed_tables_are_those_of_the_committed_search() -> None:
-    found = records.load(tuning.table_path().parents[1] / "search" / "classifier.json", SearchRecord)
+    found = records.load(tuning.search_path(), SearchRecord)
     trials = [
         Trial(Candidate(rung, found.sizes[size], (threads, unroll), None), registers, seconds, error)
         for size, rung, threads, unroll, registers, seconds, error in found.trials
