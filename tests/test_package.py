@@ -97,11 +97,13 @@ def run(environment: Path, folder: Path, *command: str) -> subprocess.CompletedP
     return subprocess.run(program, cwd=folder, env=clean, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 def test_environment_lacks_what_the_base_package_does_not_need(environment: Path, tmp_path: Path) -> None:
     for module in ("cupy", "matplotlib", "msgspec", "IPython", "pytest"):
         assert run(environment, tmp_path, "python", "-c", f"import {module}").returncode != 0, module
 
 
+@pytest.mark.thorough
 def test_import_works_from_any_folder(environment: Path, tmp_path: Path) -> None:
     code = "import climb; print(climb.__file__, climb.cp.arange(3).sum(), climb.load_ladder('transpose').names[0])"
     done = run(environment, tmp_path, "python", "-c", code)
@@ -109,6 +111,7 @@ def test_import_works_from_any_folder(environment: Path, tmp_path: Path) -> None
     assert done.stdout.split()[-2:] == ["3", "naive"] and str(ROOT / "climb") not in done.stdout
 
 
+@pytest.mark.thorough
 def test_emulate_runs_a_file_and_prints_its_counters(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "saxpy.cu").write_text(SAXPY, encoding="utf-8")
     np.save(tmp_path / "x.npy", np.ones(64, np.float32))
@@ -135,6 +138,7 @@ def test_emulate_runs_a_file_and_prints_its_counters(environment: Path, tmp_path
     assert done.returncode != 0 and "out of bounds" in done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_readme_example_runs_outside_the_repository(environment: Path, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     kernel, test = (re.search(rf"^```{name}\n(.*?)^```$", readme, re.M | re.S)[1] for name in ("cuda", "python"))
@@ -154,6 +158,7 @@ def test_readme_example_runs_outside_the_repository(environment: Path, tmp_path:
     assert '<details id="L7"' in page and "prefers-color-scheme" in page
 
 
+@pytest.mark.thorough
 def test_check_judges_a_solution(environment: Path, tmp_path: Path) -> None:
     folder = ROOT / "kernels" / "coalescing" / "exercises"
     for name, status in (("fields_solution.cu", 0), ("fields.cu", 1)):

@@ -30,6 +30,7 @@ from climb.bench.problem import Size
 from climb.bench.registry import load_ladder
 from climb.paths import IMPORT_ROOT
 from climb.toolchain import Compiled, cache
+from climb.toolchain.machine_bytes import instruction_bytes
 from climb.toolchain.nvrtc import nvrtc_version
 
 #: (ladder, rung) of the rungs whose code is kept for the chapters, at the ladder's first headline size.
@@ -99,11 +100,24 @@ def shown_code(rung: BoundRung, size: Size) -> Compiled:
 
 
 def shown_codes(rung: BoundRung, size: Size) -> dict[Compiled, int]:
-    """Return each code of the rung and how many processes made it, the most frequent first.
+    """Return each machine code of the rung and how many processes made it, the most frequent first.
 
-    Of a rung that is not in ``SHOWN``, of another size or with a compiler of another version than the kept code's, it
-    is what the compiler makes now. Raises LookupError if nothing was kept, or if the source has changed since.
+    Codes with the same instructions count as one, also if their PTX and line tables differ. Of a rung that is not in
+    ``SHOWN``, of another size or with a compiler of another version than the kept code's, it is what the compiler makes
+    now. Raises LookupError if nothing was kept, or if the source has changed since.
     """
+    kept = kept_codes(rung, size)
+    if len(kept) == 1:
+        return kept
+    alike: dict[tuple[bytes, ...], list[Compiled]] = {}
+    for code in kept:
+        alike.setdefault(tuple(instruction_bytes(code.cubin).values()), []).append(code)
+    found = {codes[0]: sum(kept[code] for code in codes) for codes in alike.values()}
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def kept_codes(rung: BoundRung, size: Size) -> dict[Compiled, int]:
+    """Return each PTX of the rung, with its machine code, and how many processes made it, like `shown_codes`."""
     name = (rung.ladder.name, rung.name)
     if name not in SHOWN or dict(size) != dict(shown_size(rung)):
         return {rung.compiled(size): 1}
@@ -135,7 +149,7 @@ def keep(path: Path, rung: BoundRung, made: Sequence[Compiled]) -> None:
         "include_dirs": without_include_dirs(first)[1],
     }
     held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    before = shown_codes(rung, shown_size(rung)) if origin.items() <= held.items() else {}
+    before = kept_codes(rung, shown_size(rung)) if origin.items() <= held.items() else {}
     every = [*before, *made]
     images = {one.ptx: (without_include_dirs(one)[0].decode("latin-1"), one.ptxas_report) for one in reversed(every)}
     counted = Counter({one.ptx: times for one, times in before.items()}) + Counter(one.ptx for one in made)

@@ -17,6 +17,7 @@ import pytest
 from tiny_ladder import made, scale
 from tools import nvbench_double as double
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
+from tools.thorough import thorough
 
 from climb.bench import bench_child, measure, records
 from climb.bench.measure import MeasurementFailed, Sampling
@@ -215,7 +216,7 @@ def test_process_that_measures_nothing_fails_the_ladders_that_are_left(dies, thr
     assert "status -9" in failures[three[1]] and "status 3" in failures[three[2]]
 
 
-@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("alone", [True, thorough(False)])
 def test_gpu_that_is_slower_in_each_run_is_given_up_after_three(killed, three, alone, monkeypatch):
     """If a ladder fails alone, the caller asks for failures and there is nothing to return; otherwise the caller does
     not ask, and the other ladder is complete."""

@@ -13,9 +13,10 @@ from climb.bench import records, shown_code
 from climb.bench.ladder import BoundRung
 from climb.bench.machine_code import fma_bank_reads, opcodes
 from climb.bench.registry import load_ladder
-from climb.bench.shown_code import SHOWN, ShownCode, code_path, shown_codes, shown_size
+from climb.bench.shown_code import SHOWN, ShownCode, code_path, kept_codes, shown_codes, shown_size
 from climb.cli import main
 from climb.toolchain import Compiled, ToolchainError, disassemble
+from climb.toolchain.machine_bytes import instruction_bytes
 from climb.toolchain.nvrtc import nvrtc_version
 
 EVERY = [load_ladder(ladder)[rung] for ladder, rung in sorted(SHOWN)]
@@ -33,9 +34,11 @@ def test_kept_code_is_todays_source_by_todays_compiler(rung: BoundRung) -> None:
     held = records.load(code_path(rung.ladder.name, rung.name), ShownCode)
     assert held.nvrtc == ".".join(map(str, nvrtc_version()))
     assert list(held.times) == sorted(held.times, reverse=True) and sum(held.times) >= 10
-    codes = shown_codes(rung, shown_size(rung))
-    assert len({one.ptx for one in codes}) == len(held.times) > 1, "one code alone need not be kept"
-    for one in codes:
+    kept, shown = kept_codes(rung, shown_size(rung)), shown_codes(rung, shown_size(rung))
+    assert len({one.ptx for one in kept}) == len(held.times) > 1, "one code alone need not be kept"
+    assert sum(shown.values()) == sum(held.times) and list(shown.values()) == sorted(shown.values(), reverse=True)
+    assert len({repr(instruction_bytes(one.cubin)) for one in shown}) == len(shown) <= len(kept)
+    for one in shown:
         assert not any(line.file.startswith("/") for line in disassemble(one, next(iter(one.names))))
 
 
@@ -88,7 +91,7 @@ def test_stale_or_missing_code_is_refused(tuned) -> None:
 
 
 def test_command_keeps_every_code_and_the_most_frequent_first(tuned, monkeypatch, capsys) -> None:
-    one, other = list(shown_codes(tuned, shown_size(tuned)))[:2]
+    one, other = list(kept_codes(tuned, shown_size(tuned)))[:2]
     made = iter([other, one, other])
     monkeypatch.setattr(shown_code, "SHOWN", {("sgemm", "tuned")})
     monkeypatch.setattr(shown_code, "_in_a_process", lambda names, seed: {("sgemm", "tuned"): next(made)})
@@ -96,14 +99,28 @@ def test_command_keeps_every_code_and_the_most_frequent_first(tuned, monkeypatch
     rewritten(made_from="0" * 64)
     assert main(["keep-code", "--processes", "3"]) == 0
     assert "2 codes, made by 2, 1 processes" in capsys.readouterr().out and shown_code.is_fresh(tuned)
-    codes = shown_codes(tuned, shown_size(tuned))
+    codes = kept_codes(tuned, shown_size(tuned))
     assert [(code.ptx, times) for code, times in codes.items()] == [(other.ptx, 2), (one.ptx, 1)]
     made = iter([one] * 3)
     assert main(["keep-code", "--more", "sgemm", "--processes", "3"]) == 0
-    assert list(shown_codes(tuned, shown_size(tuned)).values()) == [4, 2]
+    assert list(kept_codes(tuned, shown_size(tuned)).values()) == [4, 2]
     assert next(iter(shown_codes(tuned, shown_size(tuned)))).ptx == one.ptx
+    assert list(shown_codes(tuned, shown_size(tuned)).values()) == [6], "their instructions are the same"
     first, kernel = next(iter(codes)), next(iter(tuned.compiled(shown_size(tuned), whole=False).names))
     assert disassemble(first, kernel) == disassemble(other, kernel) and opcodes(first, kernel, "FFMA")
+
+
+def test_codes_count_as_one_only_if_every_instruction_is_the_same(tuned, monkeypatch) -> None:
+    size = shown_size(tuned)
+    first, second, third = list(kept_codes(tuned, size))[:3]
+    (code,) = instruction_bytes(second.cubin).values()
+    at = second.cubin.index(code) + len(code) // 2
+    changed = second.cubin[:at] + bytes([second.cubin[at] ^ 1]) + second.cubin[at + 1 :]
+    another = second.with_code(second.ptx, changed, second.include_dirs)
+    monkeypatch.setattr(shown_code, "kept_codes", lambda *_: {first: 3, another: 4, third: 2})
+    assert shown_codes(tuned, size) == {first: 5, another: 4}
+    monkeypatch.setattr(shown_code, "kept_codes", lambda *_: {first: 3, another: 6, third: 2})
+    assert list(shown_codes(tuned, size).items()) == [(another, 6), (first, 5)]
 
 
 def test_a_process_of_its_own_compiles_what_it_is_told() -> None:

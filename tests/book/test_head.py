@@ -61,6 +61,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into / "_build" / "html"
 
 
+@pytest.mark.thorough
 def test_pages_of_a_published_site_name_their_address(published: Path) -> None:
     page = (published / "book" / "a.html").read_text(encoding="utf-8")
     told = metas(page)

@@ -71,6 +71,7 @@ def links(page: Path) -> set[str]:
     return {url for url in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text(encoding="utf-8")) if "://" in url}
 
 
+@pytest.mark.thorough
 def test_page_with_an_address_links_to_source_issue_and_colab(published: Path) -> None:
     found = links(published / "book" / "a.html")
     assert {URL, f"{URL}/edit/trunk/book/a.ipynb"} <= found
@@ -85,6 +86,7 @@ def test_book_without_an_address_has_none_of_the_links(unpublished: Path) -> Non
     assert len(found) > 15 and {name: hits for name, hits in found.items() if hits} == {}
 
 
+@pytest.mark.thorough
 def test_book_with_an_address_loads_nothing_from_another_host(published: Path) -> None:
     assert site.remote_loads(published) == []
 

@@ -44,6 +44,7 @@ def outside(tmp_path_factory) -> dict[str, tuple[str, str]]:
     return run_outside(cells, tmp_path_factory.mktemp("outside")) if cells else {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chapter", PRESENT)
 def test_standalone_cells_print_outside_the_book_what_the_chapter_shows(chapter, outside):
     printed, error = outside[chapter]

@@ -143,6 +143,7 @@ def environment(site: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_downloaded_notebook_installs_the_book_and_runs(published: Address, tmp_path: Path) -> None:
     site, work = tmp_path / "site", tmp_path / "empty"
     site.mkdir()

@@ -114,6 +114,7 @@ def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
     assert sorted(path.name for path in (copy.root / "kernels/float4/saxpy").glob("*.cu")) == expected
 
 
+@pytest.mark.thorough
 def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung: str) -> None:
     wanted = "made_by_test or same_program or every_source"
     done = copy.pytest(RUNG_TESTS, "-k", wanted)
@@ -133,6 +134,7 @@ def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
     assert '    ("saxpy", "made_by_test", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
 
 
+@pytest.mark.thorough
 def test_includes_follow_renumbered_rungs(copy: Copy) -> None:
     """Some rungs of convlayer include another rung, and those of convlayer_int include rungs of convlayer."""
     folder = copy.root / "kernels/conv_layers"
@@ -184,6 +186,7 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
     assert "".join("".join(others).split()) == "".join("".join(cell.source for cell in old).split())
 
 
+@pytest.mark.thorough
 def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str) -> None:
     files = ("tests/bench/test_exercise.py", "tests/book/test_exercises_alone.py")
     done = copy.pytest("--thorough", *files, "-k", "made_here or float4")
@@ -193,6 +196,7 @@ def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str)
 # A chapter and a ladder.
 
 
+@pytest.mark.thorough
 def test_a_new_chapter_and_its_ladder_pass_their_tests(copy: Copy, chapter: str) -> None:
     files = (
         "kernels/my_chapter", "kernels/test_every_ladder.py", "bench/test_exercise.py", "book/test_notebooks.py",
@@ -203,6 +207,7 @@ def test_a_new_chapter_and_its_ladder_pass_their_tests(copy: Copy, chapter: str)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_the_outputs_of_a_new_chapter_are_what_its_cells_show(copy: Copy, chapter: str) -> None:
     done = copy.pytest("--nbval", "--nbval-current-env", "book/my-chapter.ipynb")
     assert done.returncode == 0, done.stdout

@@ -63,6 +63,7 @@ sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
 """
 
 
+@pytest.mark.thorough
 def test_figures_are_the_same_bytes_in_every_session_and_need_no_display(tmp_path):
     """Two processes, with other hash seeds, and in one a matplotlibrc that changes everything."""
     (tmp_path / "matplotlibrc").write_text(

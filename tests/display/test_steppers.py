@@ -205,6 +205,7 @@ def test_pieces_cover_each_slice_of_the_tiles_that_are_cut_once(edge):
     assert cut.tiles * cut.rows * cut.cols == edge * edge
 
 
+@pytest.mark.thorough
 def test_blocks_load_the_slices_and_columns_of_their_pieces():
     """The emulator sees each block of the second kernel load exactly what the stepper's arithmetic gives that block."""
     rung = load_ladder("sgemm")["stream_k"]

@@ -138,6 +138,7 @@ def test_more_blocks_than_are_resident_cannot_be_launched(device: Device) -> Non
         launch(device, "leaves", 265, 1024, np.zeros(265, np.int32), 500)
 
 
+@pytest.mark.thorough
 def test_the_command_line_launches_cooperatively(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "k.cu").write_text(SOURCE)
     given = [

@@ -200,6 +200,7 @@ extern "C" __global__ void k(const float* a, const float* b, float* c) {
     assert (out == a @ b.T + 1).all()
 
 
+@pytest.mark.thorough
 def test_cub_block_primitives_match_numpy():
     source = """#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -229,6 +230,7 @@ extern "C" __global__ void k(const int* a, int* sum, int* scan, int* sorted) {
     assert (order.reshape(2, 256) == np.sort(data.reshape(2, 256), axis=1)).all()
 
 
+@pytest.mark.thorough
 def test_a_libcu_pipeline_double_buffers():
     source = """#include <cuda/pipeline>
 extern "C" __global__ void k(const int* a, int* o, int steps) {

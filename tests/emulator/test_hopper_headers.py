@@ -65,6 +65,7 @@ extern "C" __global__ void k(const int* in, int* out) {
 }"""
 
 
+@pytest.mark.thorough
 def test_bulk_copies_and_memcpy_async_of_libcu_work() -> None:
     """The three ways in which cuda::barrier waits for copies, and a bulk store, as the Programming Guide has them."""
     values, out = np.arange(192, dtype=np.int32), np.zeros(192, np.int32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import thorough
 
 from climb.emulator import ALL_CHECKS, Race, checking
 
@@ -37,7 +38,7 @@ def device() -> Device:
     return Device(SOURCE, ("tiles<64, true>", "tiles<128, true>", "tiles<64, false>"))
 
 
-@pytest.mark.parametrize("size", [64, 128])
+@pytest.mark.parametrize("size", [thorough(64), 128])
 def test_large_tiles_synchronise_reduce_vote_and_shuffle(device: Device, size: int) -> None:
     x, out = np.random.default_rng(size).integers(0, 100, 256).astype(np.int32), np.zeros(512, np.int32)
     with checking(ALL_CHECKS):

@@ -136,6 +136,7 @@ def test_missing_and_surplus_arrivals_are_found() -> None:
         launch(f"if (t < 2) {{ {asked} }}")
 
 
+@pytest.mark.thorough
 def test_cuda_barrier_of_libcu_works() -> None:
     source = """#include <cuda/barrier>
 extern "C" __global__ void k(const int* a, int* o) {

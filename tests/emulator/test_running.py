@@ -107,6 +107,7 @@ def test_integers_of_128_bits_need_no_option() -> None:
     assert int(out[0]) + (int(out[1]) << 64) == number**2 // 7
 
 
+@pytest.mark.thorough
 def test_collectives_come_with_the_header_of_all_of_cub() -> None:
     source = """#include <cub/cub.cuh>
     __global__ void sums(const int* x, int* o) {

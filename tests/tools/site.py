@@ -79,6 +79,7 @@ def script_urls(text: str) -> list[str]:
 
 #: Between them, these pages have every kind of content that a page has.
 SAMPLE = {"intro", "first-kernel", "bank-conflicts", "tiling", "ladders", "glossary"}
+FEW = SAMPLE - {"first-kernel", "tiling", "glossary"}
 
 
 def sample(site: Path) -> list[Path]:
@@ -88,6 +89,12 @@ def sample(site: Path) -> list[Path]:
     found = [path for path in pages(site) if path.stem in SAMPLE or more(path.stem)]
     assert len(found) >= len(SAMPLE)
     return found
+
+
+def few(site: Path) -> list[Path]:
+    """The pages for tests that take several seconds a page: three of `sample`, with `--thorough` all of it."""
+    found = sample(site)
+    return found if thorough.enabled else [path for path in found if path.stem in FEW]
 
 
 def pages(site: Path) -> list[Path]:

@@ -315,6 +315,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return Copy(ROOT, tmp_path_factory.mktemp("copies") / "copy")
 
 
+@pytest.mark.thorough
 def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(copy: Copy, believed) -> None:
     """The real checks of one rung, in a copy of this repository."""
     pytest.importorskip("hypothesis")
@@ -339,6 +340,7 @@ def test_a_verdict_counts_until_its_tests_change(toy: Path, believed) -> None:
     assert (first.status, second.status) == ("killed", "survived")
 
 
+@pytest.mark.thorough
 def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(copy: Copy) -> None:
     file = "kernels/coalescing/strided/01_strided.cu"
     text = (ROOT / file).read_text(encoding="utf-8")

@@ -143,6 +143,7 @@ def among() -> Sequence[Candidate]:
     return search.candidates()
 
 
+@pytest.mark.thorough
 def test_descent_finds_the_fastest_candidate_and_measures_few(among: Sequence[Candidate]) -> None:
     wanted = (2, 4, 2, 2, 2, 0)
 

@@ -109,6 +109,7 @@ def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(ru
         assert blocks * (launch.shared_mem + 1024) <= 228 * 1024
 
 
+@pytest.mark.thorough
 def test_the_sixteen_products_spill_nothing_and_fit_an_sm_as_often_as_they_say() -> None:
     from kernels.conv_layers.convlayer.planes import choose_plane
 

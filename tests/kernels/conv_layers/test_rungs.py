@@ -287,6 +287,7 @@ HIDDEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
     """The blocks of a launch find the counters as the last launch left them."""
     size = {"n": 5, "c_in": 36, "c_out": 3, "k": 3, "batch": 1}
@@ -300,7 +301,7 @@ def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
         verify(forgetful, size, 1)
 
 
-@pytest.mark.parametrize("name", ["early_release", "overlapped"])
+@pytest.mark.parametrize("name", ["early_release", thorough("overlapped")])
 def test_floats_that_are_handed_back_before_their_loads_have_ended_are_found(name, tmp_path):
     """An H200 computed wrong sums with this fault in one of twelve launches."""
     size = {"n": 4, "c_in": 68, "c_out": 2, "k": 3, "batch": 1}  # more items than slots of floats

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tools.pending import pending
+from tools.thorough import thorough
 
 from climb import count_kernel, cp, load_ladder, opcodes, verify
 from climb.emulator import Counters
@@ -105,7 +106,7 @@ def same_code(label: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("label", RUN)
+@pytest.mark.parametrize("label", [thorough(label) if label.endswith("image") else label for label in RUN])
 def test_the_machine_code_executes_what_the_hardware_executes(label: str) -> None:
     if not same_code(label):
         pytest.skip("another compiler than the profile's")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tools.thorough import thorough
 
 from climb.bench.cuda import backend
 from climb.distributed import running
@@ -107,12 +108,13 @@ def test_slabs_are_transformed_right_on_any_number_of_ranks(name: str, ranks: in
             run(FFT, name, size, ranks, order="late")
 
 
-@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
+@pytest.mark.parametrize("ladder", [thorough(MATMUL), CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
 def test_split_products_are_right_with_operations_as_late_as_they_may_come(ladder: SharedLadder) -> None:
     for name in ladder.names[1:]:
         run(ladder, name, ladder.problem.check[0], order="late")
 
 
+@pytest.mark.thorough
 def test_columns_on_tensor_cores_are_those_of_the_product() -> None:
     run(TENSOR, "columns", TENSOR.problem.check[1])
 

@@ -76,6 +76,7 @@ def test_every_rung_takes_leading_dimensions_alpha_and_beta(rung: str, gaps) -> 
     product_of_views(rung, 36, 44, 20, gaps, 4, 2.0, 0.5)
 
 
+@pytest.mark.thorough
 def test_rows_that_start_at_16_bytes_are_read_by_quads() -> None:
     """The leading dimension decides, not the width: 20 floats of a row of 24 are quads, of a row of 23 are not."""
     assert Product.of({"m": 8, "n": 20, "k": 20}).width == 4
@@ -129,6 +130,7 @@ def test_only_products_that_leave_a_partial_wave_are_cut() -> None:
     assert share(Product.of({"m": 4096, "n": 4096, "k": 4096}), tile).rest == 512 - 3 * SMS
 
 
+@pytest.mark.thorough
 def test_product_of_whole_tiles_and_portions_is_right(monkeypatch) -> None:
     """On a GPU of two SMs three tiles are two whole ones and one that is cut in two."""
     monkeypatch.setattr(rungs, "SMS", 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools.corners import with_fault
+from tools.thorough import thorough
 
 from climb import BoundRung, check, cp, load_ladder
 from climb.bench.identity import expand_includes
@@ -67,8 +68,8 @@ _OF_A_QUAD = ("values[j] = multiply_add(adds[j], 1.0f, values[j]);", "values[j] 
     ("name", "kept", "plain"),
     [
         ("few_rows", *_OF_A_QUAD),
-        ("wide_tiles", *_OF_A_QUAD),
-        ("shares", "sums[0] = multiply_add(more.x, 1.0f, sums[0]);", "sums[0] += more.x;"),
+        thorough("wide_tiles", *_OF_A_QUAD),
+        thorough("shares", "sums[0] = multiply_add(more.x, 1.0f, sums[0]);", "sums[0] += more.x;"),
     ],
 )
 def test_partial_sums_below_the_normal_numbers_are_kept_which_plain_additions_lose(

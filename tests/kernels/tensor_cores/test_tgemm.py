@@ -14,10 +14,11 @@ from kernels.tensor_cores.tgemm.data import KINDS, factors
 LADDER = load_ladder("tgemm")
 #: One rung of each kernel that multiplies.
 MULTIPLY = ("promoted", "held", "small_tiles", "few_rows", "wide_tiles", "shares")
+EACH = [rung if rung in ("promoted", "shares") else thorough(rung) for rung in MULTIPLY]
 RNG = np.random.default_rng(7)
 
 
-@pytest.mark.parametrize("rung", MULTIPLY)
+@pytest.mark.parametrize("rung", EACH)
 def test_infinities_and_nans_are_where_ieee_puts_them(rung: str) -> None:
     """An infinity times zero, and infinities of both signs, are NaN; low parts of other numbers must not decide it."""
     size = {"m": 20, "n": 24, "k": 12, "data": "normal"}
@@ -29,7 +30,7 @@ def test_infinities_and_nans_are_where_ieee_puts_them(rung: str) -> None:
     verify(LADDER[rung], size, inputs=inputs)
 
 
-@pytest.mark.parametrize("rung", MULTIPLY)
+@pytest.mark.parametrize("rung", EACH)
 def test_results_that_are_subnormal_are_rounded_once(rung: str) -> None:
     a, b = np.ldexp(RNG.random((8, 1)) + 0.5, -70), np.ldexp(RNG.random((1, 12)) + 0.5, -71)
     inputs = {"A": a.astype(np.float32), "B": b.astype(np.float32)}
@@ -40,7 +41,7 @@ def test_results_that_are_subnormal_are_rounded_once(rung: str) -> None:
     assert np.abs(out - exact).max() < 2.0**-150 * 1.01
 
 
-@pytest.mark.parametrize("rung", MULTIPLY)
+@pytest.mark.parametrize("rung", EACH)
 @pytest.mark.parametrize("gaps", [thorough((4, 8, 12)), (1, 2, 3)])
 def test_rungs_take_leading_dimensions_alpha_and_beta(rung: str, gaps: tuple[int, ...]) -> None:
     m, n, k, alpha, beta = 12, 20, 8, -2.0, 0.5
