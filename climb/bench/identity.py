@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,19 +48,20 @@ def expand_includes(path: Path) -> str:
 
     Used for identities and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
     """
-    seen: set[Path] = set()
+    seen: set[str] = set()
 
-    def read(file: Path) -> str:
-        seen.add(file.resolve())
-        text = file.read_text(encoding="utf-8")
+    def read(file: str) -> str:
+        seen.add(file)
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read()
 
         def replace(match: re.Match[str]) -> str:
-            inner = file.parent / match[1]
-            return "" if inner.resolve() in seen else read(inner)
+            inner = os.path.normpath(os.path.join(os.path.dirname(file), match[1]))
+            return "" if inner in seen else read(inner)
 
         return _LOCAL_INCLUDE.sub(replace, text)
 
-    return read(path)
+    return read(os.path.abspath(path))
 
 
 def tokens(source: str) -> tuple[str, ...]:
@@ -132,15 +134,24 @@ def sha256(
 ) -> str:
     """Return the hash of what is measured: ``launches`` as ``Launch.as_json`` gives them, ``workspace`` as shapes,
     dtypes."""
-    code, kernels = canonical(source, [launch["kernel"] for launch in launches])
+    numbers = _canonical_source(source)[1]
+    kernels = [_numbered(_expression_tokens(launch["kernel"]), numbers) for launch in launches]
     what = {
-        "rule": RULE,
-        "code": code,
-        "options": list(options),
         "launches": [{**launch, "kernel": kernel} for launch, kernel in zip(launches, kernels, strict=True)],
+        "options": list(options),
+        "rule": RULE,
         "workspace": workspace,
     }
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    # What is hashed is one JSON object, whose first member is the code. A source is launched at many sizes.
+    found = _begun_with_code(source).copy()
+    found.update(json.dumps(what, sort_keys=True)[1:].encode())
+    return found.hexdigest()
+
+
+@functools.lru_cache(maxsize=512)
+def _begun_with_code(source: str) -> hashlib._Hash:
+    """Return a hash of the beginning of a JSON object, up to and with its member "code"."""
+    return hashlib.sha256(f'{{"code": {json.dumps(canonical(source, ())[0])}, '.encode())
 
 
 def code_sha256(source: str) -> str:

@@ -17,7 +17,7 @@ proportion.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from time import thread_time
 
 import numpy as np
@@ -137,11 +137,7 @@ class Effort:
     def _loops_at(self, at: int) -> list[int]:
         """Return the heads of the loops that contain a block."""
         if self._heads is None:
-            blocks, self._heads = self.batch.kernel.code.blocks, {}
-            successors = [block.successors for block in blocks]
-            for head in {one for block in blocks for one in block.successors if one <= block.index}:
-                for index in body_between(successors, head):
-                    self._heads.setdefault(index, []).append(head)
+            self._heads = _heads_by_block(tuple(block.successors for block in self.batch.kernel.code.blocks))
         return self._heads.get(at, [])
 
     def _why(self, now: float) -> str:
@@ -150,6 +146,16 @@ class Effort:
             "has been stored in a new place, and no loop has come closer to the bound that it compares with, or it has "
             "so slowly that it cannot get there within max_steps"
         )
+
+
+@lru_cache(maxsize=64)
+def _heads_by_block(successors: tuple[tuple[int, ...], ...]) -> dict[int, list[int]]:
+    """Return, for each block in a loop, the heads of the loops that contain it. Batches and launches share it."""
+    found: dict[int, list[int]] = {}
+    for head in {one for index, after in enumerate(successors) for one in after if one <= index}:
+        for index in body_between(successors, head):
+            found.setdefault(index, []).append(head)
+    return found
 
 
 Bound = tuple[Register | Immediate, Register | Immediate, str]
