@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness import Device
 from hopper_kernels import FOLDER
+from tools.thorough import sparse, thorough
 
 from climb.emulator import LateLoad
 
@@ -85,7 +86,7 @@ def _run(loads: str, release: str, blocks: int = 3, tiles: int = 5, edits: tuple
 
 
 @pytest.mark.parametrize("loads", [SCALARS, VECTOR, GENERIC, MATRIX], ids=["scalars", "vector", "generic", "matrix"])
-@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("blocks", [thorough(1), 3])
 @pytest.mark.parametrize(
     "release,edits",
     [(WARP, ()), (NAMED, ()), (FOR_ALL, (ALONE,)), ("arrive(&empty[s]);", (EACH,))],
@@ -103,7 +104,7 @@ def test_loads_whose_values_nothing_uses_before_the_arrival_are_found(loads, rel
     assert re.search(r"(?s)look at: use the loaded values.*fence\.proxy\.async", str(error))
 
 
-@pytest.mark.parametrize("loads", [SCALARS, VECTOR, GENERIC], ids=["scalars", "vector", "generic"])
+@pytest.mark.parametrize("loads", sparse((SCALARS, VECTOR, GENERIC)), ids=["scalars", "vector", "generic"])
 @pytest.mark.parametrize("before", [
     "fence_proxy();", "__threadfence_block();",
     "for (int j = 0; j < 4; ++j) asm volatile(\"add.f32 %0, %0, 0f00000000;\" : \"+f\"(value[j]) :: \"memory\");",

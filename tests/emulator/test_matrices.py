@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import thorough
 
 from climb.emulator import UnsupportedInstruction, WarpMismatch
 from climb.emulator.isa.half import narrow, widen
@@ -244,7 +245,9 @@ ACCESSES = {
 
 @pytest.mark.parametrize("space", ["global", "shared", ""])
 @pytest.mark.parametrize("added,result", [("f32", "f32"), ("f16", "f16"), ("f16", "f32"), ("f32", "f16")])
-@pytest.mark.parametrize("la,lb,lc", [("row", "col", "row"), ("col", "row", "col"), ("row", "row", "col")])
+@pytest.mark.parametrize(
+    "la,lb,lc", [("row", "col", "row"), thorough("col", "row", "col"), thorough("row", "row", "col")]
+)
 def test_wmma_tiles_are_loaded_multiplied_and_stored(space, added, result, la, lb, lc):
     rng, pitch, count = np.random.default_rng(4), 24, 3
     device = tiles(space, la, lb, lc, added, result, pitch)

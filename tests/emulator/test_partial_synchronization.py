@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import sparse
 
 from climb.emulator import ALL_CHECKS, Race, checking
 from climb.emulator.checks.partial_synchronization import PartialSynchronization
@@ -39,7 +40,7 @@ RACES = {
 }
 
 
-@pytest.mark.parametrize("name", RACES)
+@pytest.mark.parametrize("name", sparse(RACES))
 def test_an_access_by_threads_not_waited_for_is_a_race(name: str) -> None:
     with pytest.raises(Race):
         run(RACES[name], 96, blocks=3)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import sparse
 
 from climb.emulator import (
     AsyncRace,
@@ -126,7 +127,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", sparse(FAULTS))
 def test_planted_faults_are_named(name: str) -> None:
     old, new, error, where, message = FAULTS[name]
     assert TILE.count(old) == 1

@@ -1,9 +1,11 @@
 """The choice of tests that `make test` runs, and of those that `make test-all`, which CI runs, adds.
 
-`make test` has every kind of test, and every chapter. It leaves out repetitions of a kind: machine code for
-each architecture, more random sizes, more schedules. Mark such a test ``@pytest.mark.thorough``, such a parameter
-``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` chooses
-among parameters.
+`make test` has every chapter, and every kind of test of kernels, bench and emulator. It leaves out repetitions of a
+kind: machine code for each architecture, more random sizes, more schedules. And it leaves out what takes seconds and
+changes rarely: the package in an environment of its own, the stubs of `climb new`, CUDA's large headers, a book with
+an address. Mark such a test ``@pytest.mark.thorough``, such a parameter
+``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` and
+:func:`sparse` choose among parameters.
 
 A test that repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
 ``--in-turns``, which `make test-all` passes, a run has an eighth of those tests. Which eighth depends on what the
@@ -44,6 +46,11 @@ def thorough(*values: object) -> object:
 def in_turn(*values: object) -> object:
     """A parameter, or the tuple of parameters, of a test that only an eighth of the runs of `make test-all` have."""
     return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
+
+
+def sparse(values: Iterable[T], every: int = 3) -> list[T | object]:
+    """Values of a parameter, many of a kind: `make test` takes each ``every``-th, `make test-all` all."""
+    return [value if number % every == 0 else thorough(value) for number, value in enumerate(values)]
 
 
 def turn_of(root: Path) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tools.pending import pending
-from tools.thorough import thorough
+from tools.thorough import sparse, thorough
 
 from climb import count_kernel, cp, load_ladder, opcodes, verify
 from climb.emulator import Counters
@@ -83,7 +83,7 @@ def test_nsight_compute_counters_are_consistent() -> None:
         assert ncu(label)["threads_per_instruction"] == pytest.approx(32 * efficiency(label), abs=0.006)
 
 
-@pytest.mark.parametrize("label", [label for label in CASES if not predicated(label)])
+@pytest.mark.parametrize("label", sparse(label for label in CASES if not predicated(label)))
 def test_divergent_branches_and_lane_efficiency_equal_the_hardwares(label: str) -> None:
     assert counted(label).divergent_branches == ncu(label)["divergent_branches"]
     # The same lanes execute each line, but PTX and SASS have different numbers of instructions for it, and lane
@@ -128,7 +128,7 @@ def test_the_machine_code_executes_what_the_hardware_executes(label: str) -> Non
     assert found.lane_efficiency == pytest.approx(efficiency(label), abs=1.1e-4)
 
 
-@pytest.mark.parametrize("label", [label for label in CASES if predicated(label)])
+@pytest.mark.parametrize("label", sparse(label for label in CASES if predicated(label)))
 def test_where_ptxas_predicated_the_emulator_counts_more_branches(label: str) -> None:
     assert counted(label).divergent_branches >= ncu(label)["divergent_branches"]
     (sign,) = (sign for name, sign in PREDICATED.items() if label.startswith(name))

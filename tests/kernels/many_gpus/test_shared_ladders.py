@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tools.thorough import thorough
+from tools.thorough import sparse, thorough
 
 from climb.bench.cuda import backend
 from climb.distributed import running
@@ -56,7 +56,7 @@ def taken(rung: SharedRung, size: Any, ranks: int) -> bool:
     return rung.requires(size, ranks) is None
 
 
-@pytest.mark.parametrize("name", [name for name in HALO.names if name != "short_blocks"])
+@pytest.mark.parametrize("name", sparse(name for name in HALO.names if name != "short_blocks"))
 def test_halo3d_is_right_with_messages_as_late_as_they_may_come(name: str) -> None:
     assert run(HALO, name, SMALL, order="late").error <= HALO.problem.tolerance(SMALL)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.thorough import choose
+from tools.thorough import choose, sparse
 
 from climb import ArgumentError, load_ladder
 from climb.bench.references import correlate
@@ -64,7 +64,7 @@ def test_the_weights_are_one_over_one_plus_the_distance_squared() -> None:
                                       [np.float32(1 / 3), 0.5, np.float32(1 / 3)]]  # fmt: skip
 
 
-@each_rung
+@pytest.mark.parametrize("rung", sparse(RUNGS), ids=lambda rung: f"{rung.ladder.name}-{rung.name}")
 def test_the_weights_are_constants_at_every_radius(rung) -> None:
     """A loop that the compiler does not unroll would divide in the kernel."""
     largest = 64 if rung.ladder.name == "stencil1d" else 8
