@@ -65,7 +65,7 @@ test-all: test
 
 test: .venv/ok
 	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder \
-	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
+	    --nbval --nbval-current-env --nbval-cell-timeout=300 --sampled $(ARGS) tests book
 
 mutate: .venv/ok
 	$(PY) -m climb mutate $(ARGS)

@@ -30,6 +30,7 @@ _NEEDS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="run the tests marked `thorough` too")
+    parser.addoption("--sampled", action="store_true", help="leave out repetitions in the tools' tests; as `make test`")
     parser.addoption("--in-turns", action="store_true", help="run an eighth of the tests marked `in_turn`, as CI does")
 
 
@@ -72,8 +73,8 @@ def _place(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `thorough` unless asked for, and those marked `in_turn` that have no turn. Begin with
-    files that take long, so that no worker is left with one at the end.
+    """Leave out repetitions and tests marked `thorough` unless asked for, and those marked `in_turn` that have no turn.
+    Begin with files that take long, so that no worker is left with one at the end.
 
     Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
     """
@@ -84,6 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = {one for one in items if one.get_closest_marker("in_turn") and not thorough.has_its_turn(one.nodeid)}
     else:
         left_out = {one for one in items if one.get_closest_marker("thorough")}
+        if config.getoption("--sampled"):
+            left_out |= thorough.repetitions(items)
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [one for one in items if one not in left_out]

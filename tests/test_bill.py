@@ -72,6 +72,37 @@ def test_first_of_each_key_is_taken_and_the_rest_is_thorough() -> None:
     assert pairs[0] == ("a", 1) and pairs[1].values == ("a", 2)
 
 
+def test_every_third_value_is_taken_and_the_rest_is_thorough() -> None:
+    assert [getattr(one, "values", one) for one in thorough.sparse("abcdefg")] == [
+        "a", ("b",), ("c",), "d", ("e",), ("f",), "g"
+    ]  # fmt: skip
+    assert {mark.name for one in thorough.sparse("ab")[1:] for mark in one.marks} == {"thorough"}
+
+
+class Case:
+    """What is asked of a case of a test."""
+
+    def __init__(self, path: str, case: str, marked: bool = False) -> None:
+        self.path, self.nodeid, self._marked = Path(path), f"{path}::test_{case}", marked
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if self._marked and name == "thorough" else None
+
+
+def test_a_sample_has_every_third_case_of_functions_that_choose_none_themselves() -> None:
+    tools = [Case("tests/emulator/test_x.py", f"a[{n}]") for n in range(5)]
+    alone = Case("tests/emulator/test_x.py", "b")
+    chosen = [Case("tests/kernels/sgemm/test_x.py", f"a[{n}]", marked=n > 1) for n in range(5)]
+    every = [
+        Case(f"tests/{file}", f"a[{n}]")
+        for file in ("bench/test_x.py", "kernels/sgemm/test_rungs.py")
+        for n in range(5)
+    ]
+    cells = [Case("book/emulator.ipynb", f"Cell {n}") for n in range(5)]
+    left_out = thorough.repetitions([*tools, alone, *chosen, *every, *cells])
+    assert left_out == {tools[1], tools[2], tools[4]}
+
+
 def test_each_test_in_turn_has_one_turn_and_without_turns_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"tests/kernels/test_rungs.py::test_a[{number}]" for number in range(100 * thorough.TURNS)]
     found = []

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 #: Whether pytest was called with ``--thorough``; set by ``tests/conftest.py`` before any test is imported.
 enabled = False
+#: Folders of tests whose functions have many cases of one kind, which change with the tools alone.
+SAMPLED = {"emulator", "kernels", "toolchain", "validation"}
 #: The parts that tests marked ``in_turn`` are divided into.
 TURNS = 8
 #: The part that this run has; None for all of them. Set by ``tests/conftest.py`` too.
@@ -51,6 +53,20 @@ def in_turn(*values: object) -> object:
 def sparse(values: Iterable[T], every: int = 3) -> list[T | object]:
     """Values of a parameter, many of a kind: `make test` takes each ``every``-th, `make test-all` all."""
     return [value if number % every == 0 else thorough(value) for number, value in enumerate(values)]
+
+
+def repetitions(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The cases of tests in the folders of SAMPLED that ``--sampled``, which `make test` passes, leaves out.
+
+    Every third case of a function remains. Functions of which some cases are marked have chosen for themselves.
+    """
+    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        folders = item.path.parts[:-1]
+        if item.path.name != "test_rungs.py" and "tests" in folders and set(folders) & SAMPLED:
+            cases.setdefault((item.path, item.nodeid.partition("[")[0]), []).append(item)
+    whole = (found for found in cases.values() if not any(one.get_closest_marker("thorough") for one in found))
+    return {one for found in whole for number, one in enumerate(found) if number % 3}
 
 
 def turn_of(root: Path) -> int:
