@@ -121,7 +121,10 @@ class HardwareCounters:
     points: tuple[HardwarePoint, ...]
 
     def at(self, rung: str, size: Size) -> dict[str, int | float]:
-        """The counts of one rung at one size. Raises PendingRung when there are none, or when they are stale."""
+        """The counts of one rung at one size.
+
+        Raises PendingRung when there are none, or when they are stale, and KeyError for a name that is no rung.
+        """
         return self._point(rung, size).counts
 
     def launches_at(self, rung: str, size: Size) -> tuple[tuple[str, int | float], ...]:
@@ -135,9 +138,10 @@ class HardwareCounters:
         return launches
 
     def _point(self, rung: str, size: Size) -> HardwarePoint:
+        bound = self.ladder[rung]
         for point in self.points:
             if point.name == rung and point.size == dict(size):
-                if point.source_sha256 != self.ladder[rung].sha256(size):
+                if point.source_sha256 != bound.sha256(size):
                     raise records.PendingRung(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )

@@ -62,6 +62,8 @@ def test_missing_counters_name_the_ladder_or_size() -> None:
         hardware_counters("fma")
     with pytest.raises(LookupError, match="no hardware counters of strided at n=7, stride=3"):
         hardware_counters("strided").at("strided", {"n": 7, "stride": 3})
+    with pytest.raises(KeyError, match="ladder strided has no rung 'stride'; it has"):  # not pending: it does not exist
+        hardware_counters("strided").at("stride", {"n": 7, "stride": 3})
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
