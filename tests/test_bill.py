@@ -80,7 +80,7 @@ def test_every_third_value_is_taken_and_the_rest_is_thorough() -> None:
 
 
 class Case:
-    """What is asked of a case of a test."""
+    """A case of a test, as far as the choice asks for it."""
 
     def __init__(self, path: str, case: str, marked: bool = False) -> None:
         self.path, self.nodeid, self._marked = Path(path), f"{path}::test_{case}", marked

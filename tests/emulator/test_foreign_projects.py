@@ -27,7 +27,7 @@ def test_program_is_right_and_raises_nothing(program: Program) -> None:
 @pytest.mark.parametrize(
     ("program", "fault", "outcome"),
     [
-        *first_of_each(FAULTS, lambda each: each[0].file, lambda each: each[2], unpack=True),
+        *first_of_each(FAULTS, lambda each: each[2], unpack=True),
         *(thorough(*each) for each in ALL if each[0].thorough),
     ],
     ids=lambda each: getattr(each, "name", None),

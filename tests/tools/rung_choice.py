@@ -63,10 +63,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     checks in the chapter compares with the reference. ``built``: the last rung of each ladder. ``drawn``: the last rung
     of the first ladder; ``poisoned``: that with each of its float inputs. ``zeroed``: the last rung of the last ladder.
     ``shifted``: the last rung of each ladder, and every rung that refuses an input off by one element. ``cornered``:
-    the first corner, with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first
-    fault, and the first of each kind of error that no module collected before it has; ``hidden``: the same of faults
-    that only corners reach. With `--thorough` all are for every rung and every fault; of what repeats a check for
-    hundreds of rungs, and of a ladder's other faults, `make test-all` runs an eighth.
+    the first corner, with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the first fault
+    of each kind of error that no module collected before it has; ``hidden``: the same of faults that only corners
+    reach. With `--thorough` all are for every rung and every fault; of what repeats a check for hundreds of rungs,
+    and of a ladder's other faults, `make test-all` runs an eighth.
     """
     for name in _VALUES.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)
@@ -114,8 +114,8 @@ def _faults(where: str, module: ModuleType) -> list[object]:
     ladders: set[str] = set()
     faults = getattr(module, where, ())
     plain: list[Fault] = [fault for fault in faults if not hasattr(fault, "marks")]
-    for number, fault in enumerate(sorted(plain, key=lambda fault: fault[:2] in _slow)):
-        if fault[:2] not in _slow and (number == 0 or fault[4] not in _kinds(where)):
+    for fault in sorted(plain, key=lambda fault: fault[:2] in _slow):
+        if fault[:2] not in _slow and fault[4] not in _kinds(where):
             values.append(fault)
             _kinds(where).add(fault[4])
         else:
