@@ -123,12 +123,13 @@ def test_a_ladder_without_sizes_to_profile_is_refused(monkeypatch):
 
 def test_the_launches_of_a_rung_are_read_back():
     known = profiling.hardware_counters("matmul")
-    size = known.ladder.problem.headline[0]
     point = known.points[0]
     older = msgspec.structs.replace(point, launches=())
     with pytest.raises(PendingRung, match=f"{point.name}'s launches were counted together"):
         replace(known, points=(older,)).launches_at(point.name, point.size)
     timed = msgspec.structs.replace(point, launches=(("first", 5), ("second", 7)))
     assert replace(known, points=(timed,)).launches_at(point.name, point.size) == (("first", 5), ("second", 7))
-    with pytest.raises(PendingRung, match="no hardware counters of nothing"):
-        known.launches_at("nothing", size)
+    with pytest.raises(PendingRung, match=f"no hardware counters of {point.name} at m=3"):
+        known.launches_at(point.name, {"m": 3})
+    with pytest.raises(KeyError, match="has no rung 'nothing'"):
+        known.launches_at("nothing", point.size)
