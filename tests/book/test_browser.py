@@ -18,7 +18,7 @@ from climb.display.listings import diff, source
 ROOT = Path(__file__).resolve().parents[2]
 #: All pages with `--thorough`, as CI has it; else a sample, for a browser needs a second to lay a chapter out twice.
 PAGES = [
-    name if name in site.SAMPLE else thorough(name)
+    name if name in site.FEW else thorough(name)
     for name in (file.removeprefix("book/") for file in notebooks.toc_files(ROOT / "_toc.yml"))
 ]
 
