@@ -116,9 +116,11 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Give `-n auto` one worker more than this process may use cores, and at most eight, which share one GPU.
+    """Give `-n auto` a worker for each core that this process may use, at least two, and at most eight, which share one
+    GPU.
 
-    Workers wait: for a browser, for a chapter's kernel to start, for a page that another worker builds.
+    One more would fill the time in which others wait for a browser or a page, but costs more: each worker imports
+    everything and starts a browser, and the cores' caches hold less for each.
     """
     usable = getattr(os, "sched_getaffinity", None)
-    return min(8, 1 + (len(usable(0)) if usable else os.cpu_count() or 1))
+    return max(2, min(8, len(usable(0)) if usable else os.cpu_count() or 1))

@@ -65,6 +65,7 @@ def test_cases_are_made_ahead_on_machines_with_a_gpu_cores_and_memory(
     assert cases_ahead.workers_here() == workers
 
 
+@pytest.mark.thorough
 def test_cases_that_are_done_with_leave_no_file_open(ahead):
     gc.collect()  # what earlier tests have left may hold files open
     gc.freeze()  # what is still alive need not be searched once more

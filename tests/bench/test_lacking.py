@@ -120,6 +120,7 @@ def test_cell_is_left_out_if_another_gpus_records_lack_what_it_asks_for(notebook
         notebook.run("{}['x']")
 
 
+@pytest.mark.thorough
 @pytest.mark.emulated
 def test_chapter_on_an_older_gpu_goes_on(tmp_path) -> None:
     """In a real notebook, whose stand-in for CuPy says that it is a Turing."""

@@ -102,6 +102,7 @@ def test_output_that_changes_after_it_was_verified_is_found() -> None:
         measuring.Execution = execution
 
 
+@pytest.mark.thorough
 def test_many_outputs_are_compared_in_spots_and_then_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     size = {"planes": 12, "n": 4, "k": 3, "filters": 1}
     monkeypatch.setattr(measuring, "MANY", 1)

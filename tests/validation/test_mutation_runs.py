@@ -63,6 +63,7 @@ def test_traced_tests_translate_their_kernels_although_a_translation_is_kept(mon
     assert made == ["anew", "anew"]
 
 
+@pytest.mark.thorough
 def test_killed_survived_and_unreached_are_told_apart(toy: Path, tmp_path: Path) -> None:
     names = {"test_always_fails": "count", "test_count": "count", "test_unseen": "unseen"}
     calls = {
@@ -102,6 +103,7 @@ def test_a_hang_kills_a_mutant_if_its_tests_end_without_it(toy: Path, tmp_path: 
     assert outcome.status == status and outcome.how.startswith(how)
 
 
+@pytest.mark.thorough
 def test_a_run_that_does_not_end_is_ended(toy: Path, tmp_path: Path) -> None:
     copy = Copy(toy, tmp_path / "copy")
     with copy.planted(_toy_mutant(toy, "i += 1", "i = 1")):

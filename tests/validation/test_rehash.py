@@ -134,6 +134,7 @@ def test_records_of_several_gpus_are_no_points_of_one(folder: Path) -> None:
     assert list(inventory._points({})) == []
 
 
+@pytest.mark.thorough
 def test_changed_kernel_keeps_its_old_hashes_and_is_listed(folder: Path, monkeypatch) -> None:
     before = {path: path.read_text() for path in folder.rglob("*.json")}
     old, new = old_and_new(point(SOURCE.replace("offset /= 2", "offset /= 4")))

@@ -7,6 +7,7 @@ from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, EndlessLoop, OutOfBounds, Race
@@ -142,7 +143,7 @@ PLANTED = [
     ("classifier_tensor", "tickets", "pieces - 1) == pieces - 1", "pieces - 1) == 0", Race),
     ("classifier_tensor", "shares", "atom.release.gpu", "atom.relaxed.gpu", Race),
     ("classifier_tensor", "shares", "ld.acquire.gpu", "ld.relaxed.gpu", Race),
-    ("classifier_tensor", "shares", "0x80000000u - (blocks - 1)", "0x80000000u - blocks", EndlessLoop),
+    thorough(("classifier_tensor", "shares", "0x80000000u - (blocks - 1)", "0x80000000u - blocks", EndlessLoop)),
     ("classifier_tensor", "shares", "sync_some(1 + group, 128);\n    const", "const", EmulatorError),
     ("classifier_tensor", "shares", "whose % 4 * 2;", "whose % 4;", Race),
     ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),

@@ -21,6 +21,9 @@ SIZES = {
     ),
 }
 
+#: A rung whose programs take long to compile.
+SLOW = {("conv3d", "karatsuba")}
+
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("conv3d", "naive", "col >= n", "col > n", OutOfBounds),
