@@ -30,4 +30,5 @@ def test_ladders_are_checked_in_the_module_of_their_chapter() -> None:
 
 def test_planted_faults_belong_to_the_ladders_of_their_module() -> None:
     for chapter, module in MODULES.items():
-        assert {name for name, *_ in module.PLANTED} <= set(module.SIZES), chapter
+        faults = (getattr(fault, "values", [fault])[0] for fault in module.PLANTED)  # some are marked
+        assert {name for name, *_ in faults} <= set(module.SIZES), chapter

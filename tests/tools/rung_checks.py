@@ -33,8 +33,8 @@ from tools.thorough import choose
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, counted from the last, `make test` takes every fourth one.
-EVERY = choose(4, thorough=1)
+#: Of a problem's sizes to check, counted from the last, `make test` takes every sixth one.
+EVERY = choose(6, thorough=1)
 #: How many random sizes a rung is tried at.
 DRAWN = choose(1, thorough=3)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
