@@ -56,6 +56,15 @@ extern "C" __global__ void last(int* a, int* b, int how)
                while (flag != 7); } break;
     case 11: a[i] = 3; return;
     case 15: asm volatile("st.release.gpu.s32 [%0], 8;" :: "l"(a + i) : "memory"); return;
+    case 16: case 17:
+        copy[t] = t;
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (how == 17) WAIT;
+        if (t == 0) asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;"
+                                 "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+                                 :: "l"(a + blockIdx.x * 64), "r"(to) : "memory");
+        return;
     case 12: copy[t] = a[i + 128]; return;
     case 13: case 14:
         if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at));
@@ -115,7 +124,7 @@ def test_read_before_the_wait_is_named_with_both_lines() -> None:
     assert caught.value.other.line == line_of("a[i] = i;")
 
 
-@pytest.mark.parametrize("how", [1, 2, 4, 5, 6, 10, 12, 13], ids=str)
+@pytest.mark.parametrize("how", [1, 2, 4, 5, 6, 10, 12, 13, 17], ids=str)
 def test_accesses_after_a_wait_or_elsewhere_are_right(how: int) -> None:
     stream = Stream()
     stream.launch("first", 4 if how == 10 else 1, dependent=False)
@@ -133,7 +142,9 @@ def test_wait_that_does_not_cover_a_thread_is_found(how: int, thread: int) -> No
     assert caught.value.where.thread[0] == thread
 
 
-@pytest.mark.parametrize(("first", "last", "what"), [(1, 11, "write"), (5, 11, "write"), (3, 0, "read")])
+@pytest.mark.parametrize(
+    ("first", "last", "what"), [(1, 11, "write"), (5, 11, "write"), (1, 16, "write"), (5, 16, "write"), (3, 0, "read")]
+)
 def test_writes_and_atomics_conflict_too(first: int, last: int, what: str) -> None:
     stream = Stream()
     stream.launch("first", first, dependent=False)
