@@ -9,7 +9,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop
-from climb.emulator.execution.effort import SAMPLES, Effort, _Approach
+from climb.emulator.execution.effort import SAMPLES, Effort, _Approach, bounds_of
 
 KERNELS = r"""
 extern "C" __global__ void odd(unsigned* o) { unsigned n = 2 * threadIdx.x + 1;
@@ -96,3 +96,14 @@ def test_a_loop_that_comes_closer_needs_so_many_samples(samples, enough):
     for sample in range(1, samples):
         approach.add(100.0 - sample, 10 * sample)
     assert approach.samples == samples and approach.closer(1000) is enough
+
+
+def test_what_is_found_out_about_loops_serves_later_launches(reviews, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        "climb.emulator.execution.effort.bounds_of", lambda blocks, head: found.append(head) or bounds_of(blocks, head)
+    )
+    device = Device(KERNELS)
+    for _ in range(2):
+        device.launch("long_nest", 1, 1, np.zeros(64, np.uint32))
+    assert sorted(set(found)) == sorted(found) != []

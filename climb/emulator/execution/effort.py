@@ -17,7 +17,6 @@ proportion.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from time import thread_time
 
 import numpy as np
@@ -75,8 +74,6 @@ class Effort:
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
         self.windows = max(WINDOWS, round(WINDOWS * max_steps / USUAL_STEPS))
-        self._bounds = cache(lambda head: bounds_of(batch.kernel.code.blocks, head))
-        self._heads: dict[int, list[int]] | None = None
         self._start = self._end = self._next = 0.0
         self._approaches: dict[tuple[int, int, int, int], _Approach] = {}
         self._seen = (0, 0)
@@ -136,9 +133,16 @@ class Effort:
 
     def _loops_at(self, at: int) -> list[int]:
         """Return the heads of the loops that contain a block."""
-        if self._heads is None:
-            self._heads = _heads_by_block(tuple(block.successors for block in self.batch.kernel.code.blocks))
-        return self._heads.get(at, [])
+        code = self.batch.kernel.code
+        if code.loops.heads is None:
+            code.loops.heads = _heads_by_block(code.blocks)
+        return code.loops.heads.get(at, [])
+
+    def _bounds(self, head: int) -> tuple[Bound, ...]:
+        code = self.batch.kernel.code
+        if head not in code.loops.bounds:
+            code.loops.bounds[head] = bounds_of(code.blocks, head)
+        return code.loops.bounds[head]
 
     def _why(self, now: float) -> str:
         return (
@@ -148,10 +152,10 @@ class Effort:
         )
 
 
-@lru_cache(maxsize=64)
-def _heads_by_block(successors: tuple[tuple[int, ...], ...]) -> dict[int, list[int]]:
-    """Return, for each block in a loop, the heads of the loops that contain it. Batches and launches share it."""
+def _heads_by_block(blocks: list[Block]) -> dict[int, list[int]]:
+    """Return, for each block in a loop, the heads of the loops that contain it."""
     found: dict[int, list[int]] = {}
+    successors = [block.successors for block in blocks]
     for head in {one for index, after in enumerate(successors) for one in after if one <= index}:
         for index in body_between(successors, head):
             found.setdefault(index, []).append(head)

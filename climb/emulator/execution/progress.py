@@ -18,7 +18,7 @@ Such a wait is given up when every lane of the batch waits in a loop, and no mem
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -317,7 +317,7 @@ def loop_body(blocks: list[Block], head: int) -> set[int]:
     return body_between([block.successors for block in blocks], head)
 
 
-def body_between(successors: Sequence[tuple[int, ...]], head: int) -> set[int]:
+def body_between(successors: list[tuple[int, ...]], head: int) -> set[int]:
     """Like `loop_body`, from the successors of each block."""
     ahead, stack = {head}, [head]
     before: dict[int, list[int]] = {}

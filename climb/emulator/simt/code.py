@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -13,13 +13,22 @@ import numpy as np
 from ..memory.device_memory import DeviceMemory
 from ..memory.layout import Layout
 from ..ptx.control_flow import Block
-from ..ptx.model import Function, Immediate, Location
+from ..ptx.model import Function, Immediate, Location, Register
 from .site import Site
 
 #: Functions that generated code calls to order accesses without waiting for a whole block.
 _ORDERING = frozenset({"memory_fence", "mbarrier_init", "tensor_map_copy", "cluster_arrive"})
 #: The spaces of sites that may access shared memory; a generic address may lie there.
 _MAYBE_SHARED = ("", "shared")
+
+
+@dataclass
+class Loops:
+    """The loops of a kernel, as far as somebody has asked: the heads of the loops around each block, and the operands
+    and type of each comparison that decides whether the loop at a head goes on."""
+
+    heads: dict[int, list[int]] | None = None
+    bounds: dict[int, tuple[tuple[Register | Immediate, Register | Immediate, str], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,11 @@ class Code:
     def source(self) -> str:
         """The generated Python."""
         return zlib.decompress(self.packed_source).decode()
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Return what is known about its loops. Batches and launches of the same code share it."""
+        return Loops()
 
     @cached_property
     def orders_in_part(self) -> bool:
