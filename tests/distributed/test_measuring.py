@@ -119,6 +119,7 @@ def test_many_outputs_are_compared_in_spots_and_then_bit_by_bit(monkeypatch: pyt
         measured("exchange", replace(HALO, rungs=rungs))
 
 
+@pytest.mark.thorough
 def test_outputs_that_cutting_rounds_differently_are_compared_within_the_tolerance(monkeypatch) -> None:
     size = {"planes": 12, "n": 4, "k": 3, "filters": 1}
     monkeypatch.setattr(measuring, "MANY", 1)

@@ -82,6 +82,7 @@ extern "C" __global__ void copies(const int* a, int* o) {
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 def test_tiles_shuffle_vote_and_reduce(size):
     """Sums, maxima, scans, shuffles, votes and ranks in tiles of a warp."""
