@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from tools.browser import Browser
 
 CHAPTER = "bank-conflicts"
@@ -29,6 +30,7 @@ def test_every_figure_has_a_twin_for_each_theme_with_size_and_the_same_alt_text(
             assert 'loading="lazy"' in img and re.search(r'width="\d+" height="\d+"', img)
 
 
+@pytest.mark.thorough
 def test_reader_sees_and_fetches_the_twin_of_the_theme_without_a_slab(book: Path, address: str, browser: Browser):
     for scheme in ("light", "dark"):
         page = browser.page(scheme=scheme)

@@ -131,6 +131,7 @@ def test_help_imports_the_standard_library_alone():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_every_exercise_is_listed_and_checked_without_the_extras(tmp_path):
     done = bare("check", "--list")
     assert (done.returncode, done.stderr) == (0, "")
