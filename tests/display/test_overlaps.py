@@ -79,6 +79,7 @@ def test_nothing_collides_in_crowded_sweeps():
         assert overlaps(figure) == []
 
 
+@pytest.mark.thorough
 def test_nothing_collides_in_pictures_of_lanes():
     pictures = [access(BASE + 4 * LANES), access(BASE + 4096 * LANES), access(4 * LANES, kind="shared load")]
     for picture in pictures:

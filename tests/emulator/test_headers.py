@@ -101,6 +101,7 @@ def test_tiles_shuffle_vote_and_reduce(size):
     assert (found[6] == number % size + 100 * (number % 96 // size) + 10000 * (96 // size)).all()
 
 
+@pytest.mark.thorough
 def test_coalesced_groups_number_their_threads():
     """One atomic serves all lanes of a warp that take the branch, as in the programming guide."""
     data = np.random.default_rng(1).permutation(300).astype(np.int32)[:256]
