@@ -134,8 +134,7 @@ def sha256(
 ) -> str:
     """Return the hash of what is measured: ``launches`` as ``Launch.as_json`` gives them, ``workspace`` as shapes,
     dtypes."""
-    numbers = _canonical_source(source)[1]
-    kernels = [_numbered(_expression_tokens(launch["kernel"]), numbers) for launch in launches]
+    _, kernels = canonical(source, [launch["kernel"] for launch in launches])
     what = {
         "launches": [{**launch, "kernel": kernel} for launch, kernel in zip(launches, kernels, strict=True)],
         "options": list(options),
