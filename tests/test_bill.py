@@ -76,6 +76,8 @@ def test_every_third_value_is_taken_and_the_rest_is_thorough() -> None:
     assert [getattr(one, "values", one) for one in thorough.sparse("abcdefg")] == [
         "a", ("b",), ("c",), "d", ("e",), ("f",), "g"
     ]  # fmt: skip
+    pairs = thorough.sparse([("a", 1), ("b", 2)], every=2, unpack=True)
+    assert pairs[0] == ("a", 1) and pairs[1].values == ("b", 2)
     assert {mark.name for one in thorough.sparse("ab")[1:] for mark in one.marks} == {"thorough"}
 
 

@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from tools.overlaps import overlaps
 from tools.samples import BASE, LANES, access, made_up
-from tools.thorough import thorough
+from tools.thorough import sparse
 
 from climb.bench.records import find_record, load_record
 from climb.bench.registry import ladder_names, load_ladder
@@ -33,7 +33,7 @@ ROOFLINES = (("conv3d", None), ("conv2d", "prefetched"), ("matmul", None), ("con
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [each if place % 6 == 0 else thorough(*each) for place, each in enumerate(HEADLINES)],
+    sparse(HEADLINES, every=6, unpack=True),
     ids=[f"{n}-{i}" for i, (n, _) in enumerate(HEADLINES)],
 )
 def test_nothing_collides_in_the_ladder(name, size):

@@ -50,9 +50,15 @@ def in_turn(*values: object) -> object:
     return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
 
 
-def sparse(values: Iterable[T], every: int = 3) -> list[T | object]:
-    """Values of a parameter, many of a kind: `make test` takes each ``every``-th, `make test-all` all."""
-    return [value if number % every == 0 else thorough(value) for number, value in enumerate(values)]
+def sparse(values: Iterable[T], every: int = 3, unpack: bool = False) -> list[T | object]:
+    """Values of a parameter, many of a kind: `make test` takes each ``every``-th, `make test-all` all.
+
+    With ``unpack`` each value is the tuple of several parameters.
+    """
+    return [
+        value if number % every == 0 else thorough(*value) if unpack else thorough(value)  # type: ignore[misc]
+        for number, value in enumerate(values)
+    ]
 
 
 def repetitions(items: Iterable[pytest.Item]) -> set[pytest.Item]:
