@@ -72,9 +72,9 @@ def test_first_of_each_key_is_taken_and_the_rest_is_thorough() -> None:
     assert pairs[0] == ("a", 1) and pairs[1].values == ("a", 2)
 
 
-def test_every_third_value_is_taken_and_the_rest_is_thorough() -> None:
+def test_every_fourth_value_is_taken_and_the_rest_is_thorough() -> None:
     assert [getattr(one, "values", one) for one in thorough.sparse("abcdefg")] == [
-        "a", ("b",), ("c",), "d", ("e",), ("f",), "g"
+        "a", ("b",), ("c",), ("d",), "e", ("f",), ("g",)
     ]  # fmt: skip
     pairs = thorough.sparse([("a", 1), ("b", 2)], every=2, unpack=True)
     assert pairs[0] == ("a", 1) and pairs[1].values == ("b", 2)
@@ -91,8 +91,8 @@ class Case:
         return name if self._marked and name == "thorough" else None
 
 
-def test_a_sample_has_every_third_case_of_functions_that_choose_none_themselves() -> None:
-    tools = [Case("tests/emulator/test_x.py", f"a[{n}]") for n in range(5)]
+def test_a_sample_has_every_fourth_case_of_functions_that_choose_none_themselves() -> None:
+    tools = [Case("tests/emulator/test_x.py", f"a[{n}]") for n in range(6)]
     alone = Case("tests/emulator/test_x.py", "b")
     chosen = [Case("tests/kernels/sgemm/test_x.py", f"a[{n}]", marked=n > 1) for n in range(5)]
     every = [
@@ -102,7 +102,7 @@ def test_a_sample_has_every_third_case_of_functions_that_choose_none_themselves(
     ]
     cells = [Case("book/emulator.ipynb", f"Cell {n}") for n in range(5)]
     left_out = thorough.repetitions([*tools, alone, *chosen, *every, *cells])
-    assert left_out == {tools[1], tools[2], tools[4]}
+    assert left_out == {tools[1], tools[2], tools[3], tools[5]}
 
 
 def test_each_test_in_turn_has_one_turn_and_without_turns_all_run(monkeypatch: pytest.MonkeyPatch) -> None:

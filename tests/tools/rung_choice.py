@@ -125,9 +125,9 @@ def _faults(where: str, module: ModuleType) -> list[object]:
 
 
 def _shown(module: ModuleType, ladder: Ladder) -> set[str]:
-    """The rungs of a ladder that the chapter's tables of checks launch, at one of the problem's sizes to check. Running
-    the chapter verifies each of them, so `make test` need not do it twice. `tests/book/test_rungs_shown.py` lists the
-    ladders without such a table."""
+    """The rungs of a ladder that the chapter's tables of checks launch, most at one of the problem's sizes to check.
+    Running the chapter verifies each of them, so `make test` need not do it twice. `tests/book/test_rungs_shown.py`
+    lists the ladders without such a table."""
     page = BOOK / f"{Path(module.__file__).parent.name.replace('_', '-')}.ipynb"
     found = re.findall(rf'data-ladder=\\"{ladder.name}\\" data-rungs=\\"([^"\\]*)\\"', _text(page))
     return {name for names in found for name in names.split()}

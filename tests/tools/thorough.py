@@ -29,6 +29,8 @@ T = TypeVar("T")
 enabled = False
 #: Folders of tests whose functions have many cases of one kind, which change with the tools alone.
 SAMPLED = {"emulator", "kernels", "toolchain", "validation"}
+#: Of how many cases of a kind `make test` has one.
+EVERY = 4
 #: The parts that tests marked ``in_turn`` are divided into.
 TURNS = 8
 #: The part that this run has; None for all of them. Set by ``tests/conftest.py`` too.
@@ -50,7 +52,7 @@ def in_turn(*values: object) -> object:
     return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
 
 
-def sparse(values: Iterable[T], every: int = 3, unpack: bool = False) -> list[T | object]:
+def sparse(values: Iterable[T], every: int = EVERY, unpack: bool = False) -> list[T | object]:
     """Values of a parameter, many of a kind: `make test` takes each ``every``-th, `make test-all` all.
 
     With ``unpack`` each value is the tuple of several parameters.
@@ -64,7 +66,7 @@ def sparse(values: Iterable[T], every: int = 3, unpack: bool = False) -> list[T 
 def repetitions(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The cases of tests in the folders of SAMPLED that ``--sampled``, which `make test` passes, leaves out.
 
-    Every third case of a function remains. Functions of which some cases are marked have chosen for themselves.
+    Every fourth case of a function remains. Functions of which some cases are marked have chosen for themselves.
     """
     cases: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
@@ -72,7 +74,7 @@ def repetitions(items: Iterable[pytest.Item]) -> set[pytest.Item]:
         if item.path.name != "test_rungs.py" and "tests" in folders and set(folders) & SAMPLED:
             cases.setdefault((item.path, item.nodeid.partition("[")[0]), []).append(item)
     whole = (found for found in cases.values() if not any(one.get_closest_marker("thorough") for one in found))
-    return {one for found in whole for number, one in enumerate(found) if number % 3}
+    return {one for found in whole for number, one in enumerate(found) if number % EVERY}
 
 
 def turn_of(root: Path) -> int:
