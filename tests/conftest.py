@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 #: The backend that each marker needs, and why a test is skipped without it.
 _NEEDS = {
     "gpu": ("cupy", "needs an NVIDIA GPU"),
-    "emulated": ("emulator", "runs what is wrong, which only the emulator survives"),
+    "emulated": ("emulator", "is about kernels on the emulator, which survives wrong ones"),
 }
 
 
@@ -45,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         _begin_elsewhere(config)
     if config.getoption("nbval", default=False):
         warm_kernels.install()
+        warm_kernels.persist()
 
 
 def _begin_elsewhere(config: pytest.Config) -> None:

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from tools import bill, warm_kernels
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone"),
+    pytest.mark.emulated,
+]
 
 #: Prints how many threads multiply matrices, for each copy of OpenBLAS that NumPy has loaded.
 _COUNT_THREADS = """
@@ -69,6 +72,28 @@ def test_kernel_refuses_what_requirements_txt_brings_no_library_for(start):
         "from climb import cp\nm = cp.ones((2, 2))\nprint((m + m).sum())\ntry: m @ m\nexcept ImportError as e: print(e)"
     )
     assert printed(start(), code).startswith("8.0\nCuPy's matmul needs cuBLAS")
+
+
+@pytest.mark.parametrize(("failures", "starts"), [(0, 1), (2, 3), (9, 3)])
+def test_a_kernel_that_dies_at_once_is_started_again_twice(monkeypatch, failures, starts):
+    from nbval import kernel
+
+    tried = []
+
+    def start(name):
+        tried.append(name)
+        if len(tried) <= failures:
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        return "a manager", "a client"
+
+    monkeypatch.setattr(kernel, "start_new_kernel", start)
+    warm_kernels.persist()
+    if failures < 3:
+        assert kernel.start_new_kernel("python") == ("a manager", "a client")
+    else:
+        with pytest.raises(RuntimeError, match="Kernel died"):
+            kernel.start_new_kernel("python")
+    assert tried == ["python"] * starts
 
 
 def test_no_idle_threads_wait_for_products_of_matrices_in_tests_and_kernels(start, capsys):

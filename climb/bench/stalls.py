@@ -8,6 +8,7 @@ or local memory. All reasons together are the warp cycles per instruction, the l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 _RATIO = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -52,4 +53,4 @@ def waits(counts: Mapping[str, float]) -> dict[str, float]:
 def cycles_per_instruction(counts: Mapping[str, float]) -> float:
     """Return all warp cycles per instruction issued: how long an instruction takes a warp, on average. Raises
     LookupError."""
-    return sum(waits(counts).values())
+    return math.fsum(waits(counts).values())

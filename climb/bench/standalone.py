@@ -119,5 +119,7 @@ def _plain(node: Any) -> Any:
         return ["Constant", type(text).__name__, repr(text)]
     if isinstance(node, ast.AST):
         fields = {name: _plain(value) for name, value in ast.iter_fields(node) if value is not None and value != []}
+        if isinstance(node, ast.JoinedStr) and "values" in fields:  # Python 3.12 adds an empty text to some
+            fields["values"] = [one for one in fields["values"] if one != ["Constant", "str", "''"]]
         return [type(node).__name__, fields]
     return [_plain(item) for item in node] if isinstance(node, list) else node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from climb.bench.ladder import Ladder
@@ -36,7 +37,7 @@ def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]],
     shown = [reason for reason in first if reason in largest]
     rows = []
     for label, reasons in found.items():
-        other = total[label] - sum(reasons[reason] for reason in shown)
+        other = total[label] - math.fsum(reasons[reason] for reason in shown)
         parts = [significant(reasons[reason], 2) for reason in shown]
         rows.append([label, significant(total[label]), *parts, significant(max(other, 0.0), 2)])
     caption = f"Warp cycles per instruction issued, by what the warp waits for. {known.gpu}, {known.date}"

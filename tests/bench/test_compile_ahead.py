@@ -7,6 +7,7 @@ import json
 import sys
 from types import SimpleNamespace
 
+import pytest
 from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
@@ -32,6 +33,7 @@ def test_modules_compiled_ahead_are_those_that_measuring_makes(nvbench, tmp_path
     assert len(set(asked)) == 3
 
 
+@pytest.mark.emulated
 def test_nothing_is_compiled_ahead_without_a_gpu(monkeypatch):
     monkeypatch.setattr(compile_ahead, "programs", lambda targets: 1 / 0)
     compile_ahead.compile_ahead([])

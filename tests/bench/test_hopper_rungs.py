@@ -62,6 +62,7 @@ def test_strides_of_a_tensor_with_a_pitch():
     assert Tensor("x", (3, 5, 8), (1, 1, 8), "float32").strides == (160, 32, 4)
 
 
+@pytest.mark.emulated
 def test_rung_of_one_architecture_runs_nowhere_else(monkeypatch):
     rung = LADDER["boxes"]
     assert rung.lacks("90", PROBLEM.headline[0]) is None

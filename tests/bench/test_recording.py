@@ -19,7 +19,7 @@ from tools import nvbench_double as double
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
 from tools.thorough import thorough
 
-from climb.bench import bench_child, measure, records
+from climb.bench import bench_child, cuda, measure, records
 from climb.bench.measure import MeasurementFailed, Sampling
 from climb.bench.recording import record_ladder, record_ladders
 from climb.bench.records import parts
@@ -36,6 +36,8 @@ def dies(nvbench, monkeypatch):
 
     Its times are ``SECONDS``.
     """
+    if cuda.backend == "cupy":
+        pytest.skip("a process that uses a GPU cannot be forked")
     whole = State.exec
 
     def at(number: int) -> None:

@@ -14,6 +14,8 @@ from climb.bench import probes, spans
 from climb.bench.identity import expand_includes
 from climb.bench.registry import load_ladder
 
+pytestmark = pytest.mark.emulated
+
 
 def emulated(rung, ptx, launches, size):
     """A Loader: the rung's kernels on the emulator, with the PTX that is given."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -214,7 +216,7 @@ def test_page_escapes_what_does_not_compile(file: str) -> None:
         (["--html", "nowhere/out.html"], "--html nowhere/out.html: no folder nowhere"),
         (["--json", "."], "--json .: . is a folder"),
         (["-I", "nowhere"], "-I nowhere: no such folder"),
-        (["--arg", "x:int8:99999999999999"], "no memory for an array of 99999999999999 int8"),
+        (["--arg", "x:int8:999999999999999"], "no memory for an array of 999999999999999 int8"),
         (["--arg", "x:int8:99999999999999999999999"], "no memory for an array of 99999999999999999999999 int8"),
         (["--max-steps", "0"], "--max-steps 0: expected a number of at least 1"),
         (["--heap", "-1"], "--heap -1: expected a number of at least 0"),
@@ -253,11 +255,17 @@ def test_long_launch_shows_that_it_runs(monkeypatch: pytest.MonkeyPatch, capsys:
         pass
     assert capsys.readouterr().err == ""  # no terminal
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress("k", lambda: "now at k.cu:3", first=0):
-        import time
+    clock = SimpleNamespace(monotonic=iter((10.0, 15.0)).__next__)
+    monkeypatch.setattr("climb.cli.emulation.progress.time", clock)
+    told = threading.Event()
 
-        time.sleep(0.05)
-    assert "k: running for 0 s, now at k.cu:3" in capsys.readouterr().err
+    def where() -> str:
+        told.set()
+        return "now at k.cu:3"
+
+    with progress("k", where, first=0):
+        assert told.wait(30)
+    assert "k: running for 5 s, now at k.cu:3" in capsys.readouterr().err
 
 
 def test_a_loop_that_may_end_is_stopped_by_the_limit_on_steps_which_can_be_raised(

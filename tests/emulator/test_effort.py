@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import itertools
 
 import numpy as np
 import pytest
@@ -82,12 +82,11 @@ def test_more_steps_give_a_kernel_more_time(kernels, reviews):
 
 
 @pytest.mark.thorough
-@pytest.mark.in_turn
-def test_an_endless_loop_is_given_up_within_ten_seconds_of_computing(kernels):
-    start = time.thread_time()
+def test_an_endless_loop_is_given_up_after_seven_seconds_of_computing(kernels, monkeypatch):
+    """A clock of the test's own: a hundredth of a second passes whenever it is read."""
+    monkeypatch.setattr("climb.emulator.execution.effort.thread_time", (n / 100 for n in itertools.count()).__next__)
     with pytest.raises(EndlessLoop, match=r"no end in sight: in [67] seconds of computing"):
         kernels.launch("queue", 1, 256, np.zeros(64, np.uint32))
-    assert time.thread_time() - start < 12
 
 
 @pytest.mark.parametrize(("samples", "enough"), [(SAMPLES - 1, False), (SAMPLES, True)])

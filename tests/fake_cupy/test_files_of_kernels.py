@@ -12,6 +12,8 @@ from climb.bench.ladder import make_module
 from climb.emulator import EmulatorError
 from climb.toolchain import CompileError
 
+pytestmark = pytest.mark.emulated
+
 SIZE = {"n": 65}
 
 

@@ -147,6 +147,24 @@ def install() -> None:
     local_provisioner.launch_kernel = launch_kernel
 
 
+def persist(attempts: int = 3) -> None:
+    """Make nbval start a kernel again that dies at once: kernels that start at the same time may have drawn the same
+    port."""
+    from nbval import kernel
+
+    start = kernel.start_new_kernel
+    if start.__module__ == __name__:
+        return
+
+    def start_new_kernel(*args: Any, **options: Any) -> Any:
+        for _ in range(attempts - 1):
+            with contextlib.suppress(RuntimeError):
+                return start(*args, **options)
+        return start(*args, **options)
+
+    kernel.start_new_kernel = start_new_kernel
+
+
 def close() -> None:
     """End the server, if one runs."""
     global _server

@@ -301,6 +301,7 @@ def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
         verify(forgetful, size, 1)
 
 
+@pytest.mark.emulated
 @pytest.mark.parametrize("name", ["early_release", thorough("overlapped")])
 def test_floats_that_are_handed_back_before_their_loads_have_ended_are_found(name, tmp_path):
     """An H200 computed wrong sums with this fault in one of twelve launches."""

@@ -49,6 +49,12 @@ CORNERS = [
         # 10, the first value beyond them, is among those after the last whole quad too.
         inputs=lambda size: {"values": ((np.arange(size["n"]) * 7 + 37) % 256).astype(np.uint8)},
     ),
+    Corner(
+        "histogram",
+        "the first value beyond the bins, in every thread",
+        {"n": 3001, "bins": 10, "data": "uniform"},
+        inputs=lambda size: {"values": np.full(size["n"], 10, np.uint8)},
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.

@@ -28,6 +28,7 @@ def test_interleaved_rows_are_a_permutation_of_whole_groups_alone() -> None:
     assert sorted(interleaved(48, mended)) == list(range(192))
 
 
+@pytest.mark.emulated
 def test_metadata_that_change_while_products_read_them_are_found_from_the_second_slab_on() -> None:
     verify(early, {"m": 16, "n": 8, "k": 64})
     with pytest.raises(PendingProduct, match="writes a register that is read by the matrix product"):
