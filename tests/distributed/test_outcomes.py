@@ -17,7 +17,7 @@ HALOS_HAVE_COME = After(COMPUTE, "messages")
 
 @pytest.fixture(params=["emulator", "cupy"])
 def backend(request, monkeypatch):
-    """What kernels of this process would run on."""
+    """Let kernels of this process run on the emulator, or seem to run on a GPU."""
     monkeypatch.setattr(module, "backend", request.param)
 
 
