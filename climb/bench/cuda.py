@@ -10,13 +10,24 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
 from climb.toolchain.includes import before_cupy
 
-__all__ = ["Backend", "BackendError", "backend", "can_measure", "cp", "fallback", "missing_gpu", "replaying"]
+__all__ = [
+    "Backend",
+    "BackendError",
+    "backend",
+    "can_measure",
+    "cp",
+    "fallback",
+    "missing_gpu",
+    "missing_nvbench",
+    "replaying",
+]
 
 Backend = Literal["cupy", "emulator"]
 
@@ -109,7 +120,12 @@ def can_measure() -> bool:
 
 
 def _has_nvbench() -> bool:
-    return importlib.util.find_spec("cuda.bench") is not None
+    return "cuda.bench" in sys.modules or importlib.util.find_spec("cuda.bench") is not None
+
+
+def missing_nvbench() -> str:
+    """Return why nothing can be timed, and what to do; "" if NVBench is installed."""
+    return "" if _has_nvbench() else "NVBench's package cuda-bench is not installed; `make gpu` installs it"
 
 
 def fallback() -> str:

@@ -19,7 +19,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from climb.bench import ceilings as derived
-from climb.bench import hardware, records
+from climb.bench import cuda, hardware, records
 from climb.bench.compile_ahead import compile_ahead
 from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.measuring_process import LOST_GPU, log_tail, read_outcomes, run_child
@@ -232,7 +232,8 @@ def run(
         if failed and (failures is None or set(failed) >= ladders):
             raise MeasurementFailed("\n".join([*failed.values(), log_tail(out)]))
         if status != 0 and not ladders & failed.keys():
-            raise MeasurementFailed(f"the measuring process ended with status {status}\n{log_tail(out)}")
+            why = (status > 0 and cuda.missing_nvbench()) or log_tail(out)
+            raise MeasurementFailed(f"the measuring process ended with status {status}\n{why}")
         try:
             found = read_results(out / "nvbench.json")
         except ResultsError as error:

@@ -18,7 +18,7 @@ import pytest
 from tiny_ladder import made, scale
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
-from climb.bench import alignment, hardware, measure, nvbench_results, recording, records, targets
+from climb.bench import alignment, cuda, hardware, measure, nvbench_results, recording, records, targets
 from climb.bench.cuda import missing_gpu
 from climb.bench.ladder import BoundRung
 from climb.bench.measure import MeasurementFailed, Sampling, Target
@@ -218,6 +218,13 @@ def test_a_child_that_dies_is_an_error_with_the_end_of_the_log(tmp_path, monkeyp
 
     monkeypatch.setattr(measure, "run_child", dies)
     with pytest.raises(MeasurementFailed, match=r"status -11\nNVBench's log ends:\n.*\nsegmentation fault"):
+        measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
+
+
+def test_a_child_that_cannot_measure_for_want_of_nvbench_is_an_error_that_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(cuda, "_has_nvbench", lambda: False)
+    monkeypatch.setattr(measure, "run_child", lambda spec, out, meanwhile: 1)
+    with pytest.raises(MeasurementFailed, match=r"status 1\nNVBench's package cuda-bench is not .*`make gpu`"):
         measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
 
 
