@@ -11,7 +11,7 @@ import msgspec
 from climb import paths
 from climb.cli.errors import UsageError
 from climb.cli.scaffold import exercise, names, notebook, templates
-from climb.cli.scaffold.changes import Changes
+from climb.cli.scaffold.changes import Changes, shown
 from climb.cli.scaffold.first_cell import first_cell, read_address
 from climb.display.where_it_holds import FINDINGS, Finding, findings_table
 
@@ -26,6 +26,9 @@ def new_chapter(name: str, part: str | None) -> None:
     """Make the chapter ``my-chapter`` in a part of the book. Raises UsageError."""
     page = names.page(name)
     chapter = names.check_chapter(name)
+    for taken in (paths.ROOT / "book" / f"{page}.{ending}" for ending in ("ipynb", "md")):
+        if taken.exists():
+            raise UsageError(f"{shown(taken)} exists already")
     changes = Changes()
     toc = paths.ROOT / "_toc.yml"
     in_part, contents = listed(toc.read_text(encoding="utf-8"), page, part)

@@ -11,6 +11,8 @@ from climb.cli.errors import UsageError
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 #: Folders of ``kernels/<chapter>`` that are not ladders, and folders of ``kernels/`` that are not chapters.
 RESERVED = {"exercises", "exhibits", "common"}
+#: Characters of a name. Longer ones make lines of Python that do not fit, and in the end no file.
+LONGEST = 40
 
 
 def pair(text: str, expected: str) -> tuple[str, str]:
@@ -30,6 +32,8 @@ def check_name(name: str, example: str = "lower case letters, digits and _, as i
         raise UsageError(f"'{name}' cannot be a name; it is a word of Python")
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be a name; expected {example}")
+    if len(name) > LONGEST:
+        raise UsageError(f"'{name[:20]}...' cannot be a name; it has {len(name)} characters, at most {LONGEST} fit")
     return name
 
 

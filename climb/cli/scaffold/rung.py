@@ -19,6 +19,7 @@ from climb.bench.registry import UnknownLadder, ladder_names, load_ladder
 from climb.cli.errors import UsageError
 from climb.cli.scaffold import names, planted, python_source
 from climb.cli.scaffold.changes import shown, tidy
+from climb.distributed.registry import shared_ladder_names
 
 #: A script for a new process, because this one has the old ladder loaded: it prints the kernels that the new rung
 #: launches.
@@ -50,6 +51,8 @@ class _Copy:
 def new_rung(text: str, after: str | None) -> None:
     """Make the rung ``LADDER/NAME`` behind the rung ``after`` (None: the last). Raises UsageError."""
     ladder_name, name = names.pair(text, "LADDER/NAME")
+    if ladder_name in shared_ladder_names():
+        raise UsageError(f"'{ladder_name}' is a ladder over several GPUs; ARCHITECTURE.md says how to add a rung to it")
     if ladder_name not in ladder_names():
         raise UsageError(f"no ladder '{ladder_name}'; the ladders are {', '.join(ladder_names())}")
     try:
@@ -275,8 +278,13 @@ def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[s
         steps.append(f"add a fault that the tests must find to PLANTED in {tests}:\n        {fault}")
     else:
         steps.append(f"change the planted fault of {copy.name} in {tests} to a mistake of your code")
-    if mentions:
-        steps.append("these lines name a file that was renumbered: " + ", ".join(mentions))
+    by_hand = [one for one in mentions if not one.startswith("book/")]
+    if by_hand:
+        steps.append("change these lines, which name a file that was renumbered: " + ", ".join(by_hand))
+    if shown_in := [one for one in mentions if one.startswith("book/")]:
+        steps.append(
+            "make run renews chapters, whose outputs name such a file; change it in text: " + ", ".join(shown_in)
+        )
     steps += [
         f".venv/bin/python -m pytest --thorough {tests}\n"
         f"   (until the code differs from {copy.before.name}'s, test_no_two_rungs_are_the_same_program fails: "

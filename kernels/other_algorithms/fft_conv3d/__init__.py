@@ -270,7 +270,7 @@ def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
 
 def _continued(name: str, file: str, **changed: Any) -> Rung:
     """A rung of the ladder ``conv3d``."""
-    return replace(conv3d.ladder[name].rung, source=f"../../conv3d/conv3d/{file}.cu", **changed)
+    return replace(conv3d.ladder[name].rung, source=file, **changed)
 
 
 def _boxed(name: str, idea: str, launches: Callable[[Size], tuple[Launch, ...]]) -> Rung:
@@ -292,8 +292,8 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _continued("grouped", "09_grouped"),
-        _continued("karatsuba", "12_karatsuba"),
+        _continued("grouped", "../../conv3d/conv3d/09_grouped.cu"),
+        _continued("karatsuba", "../../conv3d/conv3d/12_karatsuba.cu"),
         Rung(
             "cubes",
             "tiles of 32 x 32 x 32 points, transformed in an SM",
