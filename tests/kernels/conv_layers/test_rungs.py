@@ -287,6 +287,7 @@ HIDDEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.emulated
 @pytest.mark.thorough
 def test_every_launch_of_shares_waits_for_all_parts(tmp_path):
     """The blocks of a launch find the counters as the last launch left them."""
