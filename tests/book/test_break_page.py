@@ -10,6 +10,8 @@ from tools.browser import Browser, Page, serve
 
 from climb import break_it, edit, load_ladder
 
+pytestmark = pytest.mark.thorough
+
 STATIC = Path(__file__).resolve().parents[2] / "book" / "_static"
 STYLES = ("palette.css", "custom.css", "break.css")
 

@@ -73,12 +73,14 @@ def test_pages_of_a_published_site_name_their_address(published: Path) -> None:
     assert places == [f"https://example.org/climb/book/{name}.html" for name in "ab"]
 
 
+@pytest.mark.thorough
 def test_page_for_404_works_from_any_folder(published: Path) -> None:
     page = (published / "404.html").read_text(encoding="utf-8")
     links = [link for link in re.findall(r'\b(?:href|src)="([^"]*)"', page) if not link.startswith(("#", "data:"))]
     assert len(links) > 5 and all(link.startswith(("/climb/", "https://example.org/climb")) for link in links)
 
 
+@pytest.mark.thorough
 def test_whole_book_has_contents_and_links_within_itself(published: Path) -> None:
     whole = pdf.joined(published)
     ids = re.findall(r'\bid="([^"]*)"', whole)
@@ -87,6 +89,7 @@ def test_whole_book_has_contents_and_links_within_itself(published: Path) -> Non
     assert re.findall(r'<li><a href="#[^"]*">(.*?)</a></li>', whole) == ["The first page", "The second page"]
 
 
+@pytest.mark.thorough
 def test_book_is_printed(published: Path, tmp_path: Path) -> None:
     command = pdf.browser()
     if command is None:
@@ -95,6 +98,7 @@ def test_book_is_printed(published: Path, tmp_path: Path) -> None:
     assert (tmp_path / "book.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.thorough
 def test_missing_browser_is_said(published: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(ROOT / "book" / "pdf.py"), str(published), str(tmp_path / "a.pdf")],
                           env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)  # fmt: skip

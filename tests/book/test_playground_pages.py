@@ -13,6 +13,8 @@ from tools.browser import Browser, Page, serve
 
 from climb import playground
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "book" / "_static"
 KINDS = ("sectors", "banks", "occupancy", "roofline")

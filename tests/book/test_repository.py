@@ -91,11 +91,13 @@ def test_book_with_an_address_loads_nothing_from_another_host(published: Path) -
     assert site.remote_loads(published) == []
 
 
+@pytest.mark.thorough
 def test_names_of_files_in_the_text_are_links(published: Path) -> None:
     found = links(published / "book" / "a.html")
     assert {url for url in found if url.startswith(FILES)} == {FILES + "kernels/a.cu", FILES + "kernels/"}
 
 
+@pytest.mark.thorough
 def test_listings_are_linked_to_their_files(published: Path, browser: Browser) -> None:
     with serve(published) as address:
         page = browser.page()
@@ -117,6 +119,7 @@ def first_text(notebook: Path) -> str:
     return read.cells[0].source
 
 
+@pytest.mark.thorough
 def test_downloaded_notebook_of_a_book_with_an_address_is_the_chapter_itself(published: Path) -> None:
     assert first_text(published / "_sources" / "book" / "a.ipynb").startswith("# A page")
 
@@ -128,6 +131,7 @@ def test_downloaded_notebook_of_a_book_without_an_address_says_what_it_needs(unp
         assert "put it into the folder `book/` of a clone" in first_text(chapter)
 
 
+@pytest.mark.thorough
 def test_reading_times_and_exhibits_are_listed(published: Path) -> None:
     page = (published / "book" / "a.html").read_text(encoding="utf-8")
     assert "It takes 1 minute, the other 2 minutes." in page

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tools.browser import Browser
 
+pytestmark = pytest.mark.thorough
+
 #: Puts a query into the address, as the form does, and returns the pages that the search finds, the best first.
 _FIND = """(query => {
   history.replaceState(null, "", "search.html?q=" + encodeURIComponent(query));

@@ -93,6 +93,7 @@ def test_names_made_here_are_free_in_the_repository_and_in_the_recipes(made: str
 # A rung.
 
 
+@pytest.mark.thorough
 def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Copy, rung: str) -> None:
     before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_made_by_test"))
     requires = before.index("// Requires: ")
@@ -101,11 +102,13 @@ def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Co
     assert "saxpy_made_by_test" in made
 
 
+@pytest.mark.thorough
 def test_a_new_rung_stands_in_its_ladder_with_its_launch(copy: Copy, rung: str) -> None:
     module = "".join(copy.text("kernels/float4/saxpy/__init__.py").split())
     assert 'Rung("made_by_test","tobewritten;acopyoffloat4",_launches("saxpy_made_by_test",4),alignment=' in module
 
 
+@pytest.mark.thorough
 def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
     rungs = [path.stem[3:] for path in sorted((ROOT / "kernels/float4/saxpy").glob("*.cu"))]
     rungs.insert(rungs.index("float4") + 1, "made_by_test")
@@ -130,6 +133,7 @@ def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
     assert '    ("saxpy", "made_by_test", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
 
@@ -164,11 +168,13 @@ def test_a_ladder_that_makes_its_rungs_otherwise_is_left_and_the_author_told(cop
 # An exercise.
 
 
+@pytest.mark.thorough
 def test_a_new_exercise_leaves_the_page_in_the_form_that_the_tests_want(copy: Copy, exercise: str) -> None:
     page = nbformat.read(copy.root / "book/float4.ipynb", as_version=nbformat.NO_CONVERT)
     assert [problem for rule in notebooks.RULES for problem in rule(page)] == []
 
 
+@pytest.mark.thorough
 def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exercise: str) -> None:
     """In their order, with every other cell as it was; a cell that goes on with another section is cut in two."""
     cells = nbformat.read(copy.root / "book/float4.ipynb", as_version=4).cells
@@ -233,12 +239,14 @@ def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: 
     assert "neighbours: not yet" in page and "neighbours: solved" in page
 
 
+@pytest.mark.thorough
 def test_a_new_chapter_is_listed_at_the_end_of_its_part(copy: Copy, chapter: str) -> None:
     listed = notebooks.toc_files(copy.root / "_toc.yml")
     assert listed[listed.index("book/my-chapter") + 1] == "book/conv1d"
     assert copy.text("_toc.yml").replace("      - file: book/my-chapter\n", "") == (ROOT / "_toc.yml").read_text()
 
 
+@pytest.mark.thorough
 def test_a_new_chapter_is_linked_from_the_front_page_at_the_end_of_its_part(copy: Copy, chapter: str) -> None:
     before, after = (
         nbformat.reads(text, 4) for text in ((ROOT / "book/intro.ipynb").read_text(), copy.text("book/intro.ipynb"))
@@ -250,6 +258,7 @@ def test_a_new_chapter_is_linked_from_the_front_page_at_the_end_of_its_part(copy
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str, exercise: str, chapter: str) -> None:
     made = ["kernels/my_chapter", "kernels/float4", "tests/kernels/my_chapter", RUNG_TESTS]
     for command in (["check"], ["format", "--check"]):
@@ -257,6 +266,7 @@ def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str,
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_cuda_that_is_made_fits_into_88_columns(copy: Copy, exercise: str, chapter: str) -> None:
     made = [*copy.root.glob("kernels/my_chapter/*/*.cu"), *copy.root.glob("kernels/float4/exercises/made_here*.cu")]
     assert len(made) == 5
@@ -308,7 +318,7 @@ print(json.dumps(results))
 """
 
 
-def test_what_is_refused_gives_one_line_and_status_2_and_no_file(copy: Copy, rung: str) -> None:
+def test_what_is_refused_gives_one_line_and_status_2_and_no_file(copy: Copy) -> None:
     before = copy.files()
     done = copy.run("-c", RUN_ALL, json.dumps([argv for argv, _ in REFUSED]))
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,8 @@ from tools.steppers import STATIC, data_of, of_two_transposes  # noqa: F401
 
 from climb.display.cell_output import CellOutput
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, wavefronts: CellOutput):
@@ -59,7 +61,6 @@ def test_script_draws_what_the_page_without_it_shows(page, wavefronts):
     assert len(drawn) > 8 and any(drawn)
 
 
-@pytest.mark.thorough
 def test_playing_starts_on_demand_alone_and_stops(page):
     page.run("document.querySelector('input').focus()")
     page.run("(i => { i.value = 32; i.dispatchEvent(new Event('input')) })(document.querySelector('input'))")
