@@ -3,9 +3,9 @@
 `make test` has every chapter, and every kind of test of kernels, bench and emulator. It leaves out repetitions of a
 kind: machine code for each architecture, more random sizes, more schedules. And it leaves out what takes seconds and
 changes rarely: the package in an environment of its own, the stubs of `climb new`, CUDA's large headers, a book with
-an address, axe on the built pages, the scripts of search, playgrounds, boxes and steppers in a browser. Mark such a test ``@pytest.mark.thorough``, such a parameter
-``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` and
-:func:`sparse` choose among parameters.
+an address, axe on the built pages, the scripts of search, playgrounds, boxes and steppers in a browser. Mark such a
+test ``@pytest.mark.thorough``, such a parameter ``thorough(value)``, and take from :func:`choose` how many examples
+Hypothesis draws. :func:`first_of_each` and :func:`sparse` choose among parameters.
 
 A test that repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
 ``--in-turns``, which `make test-all` passes, a run has an eighth of those tests. Which eighth depends on what the
