@@ -215,7 +215,7 @@ class _Function:
     kernel: Any
     module: Any  # lives as long as its kernels
 
-    def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0) -> None:
+    def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int) -> None:
         self.function(tuple(grid), tuple(block), tuple(args), shared_mem=shared_mem)
 
 

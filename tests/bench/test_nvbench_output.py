@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from climb.bench.nvbench_output import NvbenchOutput
 
 
@@ -26,13 +28,22 @@ def test_a_line_that_is_not_whole_yet_is_read_again_with_the_next_benchmark(tmp_
 
 def test_files_are_taken_in_the_order_in_which_they_are_written(tmp_path):
     """Files that a failed benchmark has left are skipped when the next one begins."""
-    samples, output = tmp_path / "nvbench.json-bin", NvbenchOutput(tmp_path)
-    samples.mkdir()
+    folders, output = (tmp_path / "nvbench.json-bin", tmp_path / "nvbench.json-freqs-bin"), NvbenchOutput(tmp_path)
     (tmp_path / "nvbench.log").write_text("")
+
+    def write(folder: Path) -> Path:
+        new = folder / f"{len(list(folder.iterdir()))}.bin"
+        new.touch()
+        return new
+
+    for folder in folders:
+        folder.mkdir()
     for number, left in enumerate((0, 2, 1)):
         for _ in range(left):
-            (samples / f"{len(list(samples.iterdir()))}.bin").touch()
+            for folder in folders:
+                write(folder)
         output.begin()
-        new = samples / f"{len(list(samples.iterdir()))}.bin"
-        new.touch()
-        assert output.end("point")[:2] == (new, None), number
+        samples, clocks = map(write, folders)
+        assert output.end("point")[:2] == (samples, clocks), number
+    output.begin()
+    assert output.end("point")[:2] == (None, None)

@@ -11,16 +11,17 @@ from climb.bench import threads
 from climb.bench.threads import on_all_cores
 
 
-def test_as_many_items_as_cores_are_computed_at_a_time(monkeypatch):
-    """Three items wait for each other: with fewer threads the first would wait in vain, and the barrier break."""
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 3)
-    together = threading.Barrier(3, timeout=5)
+@pytest.mark.parametrize(("cores", "items"), [(2, 2), (3, 6)])
+def test_as_many_items_as_cores_are_computed_at_a_time(monkeypatch, cores, items):
+    """Items wait for each other: with fewer threads the first would wait in vain, and the barrier break."""
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: cores)
+    together = threading.Barrier(cores, timeout=10)
 
     def work(item: int) -> int:
         together.wait()
         return 10 * item
 
-    assert on_all_cores(work, range(6)) == [0, 10, 20, 30, 40, 50]
+    assert on_all_cores(work, range(items)) == [10 * item for item in range(items)]
 
 
 def test_no_more_threads_run_than_asked_for(monkeypatch):

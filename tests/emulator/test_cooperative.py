@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +33,13 @@ extern "C" __global__ void smooth(float* a, float* b, int n, int steps, int sync
 extern "C" __global__ void leaves(int* out, int absent) {
     if (blockIdx.x == absent) return;
     cg::this_grid().sync();
+    out[blockIdx.x] = 1;
+}
+
+// Blocks below `stay` wait for the grid; later ones leave, or wait for threads that they do not have.
+extern "C" __global__ void parts(int* out, int stay, int leave) {
+    if (blockIdx.x < stay) cg::this_grid().sync();
+    else if (!leave) asm volatile("bar.sync 1, 128;");
     out[blockIdx.x] = 1;
 }
 
@@ -98,6 +106,18 @@ def test_a_block_that_leaves_before_the_grid_barrier_is_named(device: Device) ->
                        r"has left the kernel") as caught:  # fmt: skip
         launch(device, "leaves", 5, 64, np.zeros(5, np.int32), 3)
     assert caught.value.where.text == "cg::this_grid().sync();"
+
+
+@pytest.mark.parametrize(
+    ("leave", "says"),
+    [
+        (1, "block (1, 0, 0) has left the kernel (and so have 2 more)"),
+        (0, "block (1, 0, 0) waits elsewhere (and so do 2 more)"),
+    ],
+)
+def test_blocks_that_do_not_come_to_the_grid_barrier_are_counted(device: Device, leave: int, says: str) -> None:
+    with pytest.raises(BarrierDivergence, match=f"1 of 4 blocks wait at this barrier of the grid, {re.escape(says)}"):
+        launch(device, "parts", 4, 64, np.zeros(4, np.int32), 1, leave)
 
 
 def test_a_block_that_arrives_once_more_than_the_others_is_found(device: Device) -> None:

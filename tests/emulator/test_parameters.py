@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from climb.emulator import OutOfBounds, Struct, run
+from climb.emulator import Misaligned, OutOfBounds, Struct, run
 from climb.emulator.running import Result
 
 SOURCE = """
@@ -28,6 +28,9 @@ extern "C" __global__ void copied(Weights w, const float* in, float* out) {
 }
 extern "C" __global__ void too_far(const __grid_constant__ Weights w, const float* in, float* out) {
     out[threadIdx.x] = w.w[threadIdx.x + w.n];
+}
+extern "C" __global__ void misaligned(const __grid_constant__ Weights w, const float* in, float* out) {
+    out[threadIdx.x] = *reinterpret_cast<const float*>(reinterpret_cast<const char*>(w.w) + 4 * threadIdx.x + w.n % 7);
 }
 __device__ __noinline__ void set(float* w, int i) { w[i] = 1; }
 extern "C" __global__ void changed(const __grid_constant__ Weights w, const float* in, float* out) {
@@ -78,6 +81,12 @@ def test_an_access_past_the_end_of_a_struct_parameter_is_found() -> None:
         launch("too_far")
     assert caught.value.where.thread == (65 - TAPS, 0, 0)
     assert caught.value.where.text == "out[threadIdx.x] = w.w[threadIdx.x + w.n];"
+
+
+def test_a_misaligned_access_to_a_parameter_is_found() -> None:
+    with pytest.raises(Misaligned) as caught:
+        launch("misaligned")
+    assert caught.value.where.text.startswith("out[threadIdx.x] = *reinterpret_cast<const float*>")
 
 
 def test_a_store_to_a_parameter_is_refused() -> None:
