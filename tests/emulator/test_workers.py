@@ -16,6 +16,7 @@ from climb.bench.ladder import BoundRung
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator import ALL_CHECKS, OutOfBounds, Race, Uninitialised, checking, isa
 from climb.emulator.execution import batches
+from climb.emulator.execution import workers as module
 from climb.emulator.execution.batches import batch_size
 from climb.emulator.execution.processes import pool
 from climb.emulator.execution.workers import independent, workers
@@ -133,6 +134,22 @@ def test_every_instruction_that_may_reach_global_memory_is_known() -> None:
     found = {name for pattern in registry.patterns() for name in pattern.mnemonics()}
     memory = {name for name in found if name.startswith(("ld", "st", "pre", "cp", "discard", "multimem", "tensor"))}
     assert memory <= REACH | SHARED_ONLY | {"stackrestore", "stacksave"}, "does it record what it accesses?"
+
+
+@pytest.mark.parametrize(
+    ("variable", "beside", "cores", "number"),
+    [(None, False, 3, 3), (None, True, 3, 1), ("5", True, 3, 5), (None, False, 10_000, module.MOST)],
+)
+def test_a_launch_may_use_as_many_processes_as_cores_but_not_beside_other_tests(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, beside: bool, cores: int, number: int
+) -> None:
+    for name, value in ((module.VARIABLE, variable), ("PYTEST_XDIST_WORKER", "gw0" if beside else None)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setattr(module.sys, "platform", "linux")
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert module.number_of_workers() == number
 
 
 def test_batches_are_of_whole_clusters_and_an_even_number() -> None:
