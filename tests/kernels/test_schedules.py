@@ -50,3 +50,10 @@ def test_rungs_that_copy_asynchronously_do_not_depend_on_the_order(name: str) ->
         sizes = [dict(size) for size in ladder.problem.check if ladder[rung].rung.requires(size) is None]
         for size in sizes[:2]:
             same_bits(ladder[rung], size, Schedules(2))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["specialised", "two_consumers", "persistent", "balanced"])
+def test_rungs_with_a_ring_of_stages_do_not_depend_on_the_order(name: str) -> None:
+    """The ring goes around, and a slot that is handed back too often or too early is found in one of the orders."""
+    same_bits(load_ladder("hgemm")[name], {"m": 128, "n": 256, "k": 640}, Schedules(4))
