@@ -53,7 +53,7 @@ def test_rungs_that_copy_asynchronously_do_not_depend_on_the_order(name: str) ->
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ["specialised", "two_consumers", "persistent", "balanced"])
+@pytest.mark.parametrize("name", ["specialised", "two_consumers", "persistent", "balanced"], ids="hgemm-{}".format)
 def test_rungs_with_a_ring_of_stages_do_not_depend_on_the_order(name: str) -> None:
     """The ring goes around, and a slot that is handed back too often or too early is found in one of the orders."""
     same_bits(load_ladder("hgemm")[name], {"m": 128, "n": 256, "k": 640}, Schedules(4))

@@ -22,7 +22,10 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 #: Tests that check the text, by words of their names.
 BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "same_program", "opens_with", "architecture")
 #: Tests of several chapters that pick their rungs by themselves.
-ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_stores.py")
+ACROSS = (
+    "test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_schedules.py",
+    "test_stores.py",
+)  # fmt: skip
 #: Seconds of tests, by their traced times, that are run for one mutant of a module, the quickest first.
 BUDGET = 120.0
 
