@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-import sys
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -120,7 +119,7 @@ def can_measure() -> bool:
 
 
 def _has_nvbench() -> bool:
-    return "cuda.bench" in sys.modules or importlib.util.find_spec("cuda.bench") is not None
+    return importlib.util.find_spec("cuda.bench") is not None
 
 
 def missing_nvbench() -> str:

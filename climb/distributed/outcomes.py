@@ -44,10 +44,10 @@ def outcomes(
         chosen = [rung.name for rung in map(ladder.__getitem__, rungs) if rung.name in chosen]
     if without is not None:
         ladder = replace(ladder, rungs=tuple(_lacking(rung, without) for rung in ladder.rungs))
-        for name in chosen:
-            ladder.plans(name, ladder.ranks(name, ranks), size)
     if backend == "emulator":
         return [run(ladder, name, size, ranks, order=order) for name in chosen]
+    for name in chosen:  # what a plan refuses is an error of this process too
+        ladder.plans(name, ladder.ranks(name, ranks), size)
     call = json.dumps([ladder.name, dict(size), ranks, order, chosen, without and astuple(without)])
     variables = {**os.environ, "WORKLOG_BACKEND": "emulator", "WORKLOG_TIMINGS": "record"}
     command = [sys.executable, "-m", "climb.distributed.outcomes", call]

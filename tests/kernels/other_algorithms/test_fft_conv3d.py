@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tools.thorough import thorough
 
-from climb import counters, load_ladder, verify
+from climb import counters, load_ladder, opcodes, verify
 from climb.toolchain import compile_cuda
 from kernels.other_algorithms.fft_conv3d import Cut, butterfly_operations
 
@@ -31,6 +31,20 @@ def test_a_transform_in_registers_takes_388_operations():
         == butterfly_operations()
         == 388
     )
+
+
+def test_ptxas_fuses_products_and_sums_where_cubes_transforms_its_weights():
+    """This chapter and the emulator's say so: there the last bits on a GPU are not the emulator's."""
+    size = {"n": 12, "k": 9}
+    compiled, kernel = FFT["cubes"].compiled(size), "fft_conv3d_cube_spectra<9>"
+    assert kernel in {launch.kernel for launch in FFT["cubes"].launches(size)}
+    body = re.search(rf"\.entry {compiled.lowered(kernel)}\(.*?\n}}\n", compiled.ptx, re.DOTALL)[0]
+
+    def fewer(ptx: str, sass: str) -> int:
+        """Count the instructions of a kind that the machine code has less than the PTX."""
+        return len(re.findall(rf"\b(?:{ptx})(?:\.rn)?\.ftz\.f32\b", body)) - len(opcodes(compiled, kernel, sass))
+
+    assert fewer("mul", "FMUL") == fewer("add|sub", "FADD") == -fewer("fma", "FFMA") > 0
 
 
 @pytest.mark.parametrize("n, k", [(n, k) for n in (1, 4, 96, 100, 256, 512) for k in (3, 5, 7, 9, 11)])
