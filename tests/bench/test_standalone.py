@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -49,6 +51,21 @@ def test_a_hash_is_the_same_on_every_version_of_python():
     assert cell_sha256("def f(x, *, n=1):\n    return f'{x!r:>{n}}' + 'a'[0:]\n") == (
         "01521a9ba7209a7c83f115844baa739bd90135a63ff1e20c0d3880237ee06a7c"
     )
+
+
+def test_an_empty_text_at_the_end_of_a_format_does_not_count(monkeypatch):
+    """Python 3.12 adds one, other versions do not."""
+    source, parse = "f'{x:>{n}}'", ast.parse
+    digest = cell_sha256(source)
+
+    def parse_as_3_12_does(text):
+        tree = parse(text)
+        inner = [one.format_spec for one in ast.walk(tree) if isinstance(one, ast.FormattedValue) and one.format_spec]
+        inner[0].values.append(ast.Constant(""))
+        return tree
+
+    monkeypatch.setattr(ast, "parse", parse_as_3_12_does)
+    assert cell_sha256(source) == digest
 
 
 def test_a_cell_needs_those_cells_whose_names_it_uses():
