@@ -64,8 +64,10 @@ def test_an_empty_text_at_the_end_of_a_format_does_not_count(monkeypatch):
         inner[0].values.append(ast.Constant(""))
         return tree
 
-    monkeypatch.setattr(ast, "parse", parse_as_3_12_does)
-    assert cell_sha256(source) == digest
+    with monkeypatch.context() as patched:
+        patched.setattr(ast, "parse", parse_as_3_12_does)
+        found = cell_sha256(source)
+    assert found == digest
 
 
 def test_a_cell_needs_those_cells_whose_names_it_uses():
