@@ -44,7 +44,6 @@ def tensor_map(
 
 def encoded(one: TensorMap) -> np.ndarray:
     """Encode a tensor map as an argument of a kernel, by the driver or the emulator. Raises TensorMapError."""
-    check(one)
     data = encode_by_driver(one) if backend == "cupy" else encode(one)
     return np.frombuffer(bytearray(data), DTYPE)
 
@@ -73,7 +72,12 @@ def describe(
 
 
 def encode_by_driver(one: TensorMap) -> bytes:
-    """Encode a tensor map as 128 bytes by the CUDA driver. Raises RuntimeError if it refuses."""
+    """Encode a tensor map as 128 bytes by the CUDA driver.
+
+    Raises TensorMapError if the tensor map breaks a rule, which the driver would not name, and RuntimeError if the
+    driver refuses it all the same.
+    """
+    check(one)
     from cuda.bindings import driver
 
     whole, half = driver.cuuint64_t, driver.cuuint32_t

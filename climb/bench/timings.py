@@ -42,13 +42,13 @@ class Timings:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The points that a figure draws: this GPU's if there are any, else the reference's."""
-        return (self.mine or self.reference).points
+        """The points of the record, also where this GPU has its own: what a chapter says is about the record's GPU."""
+        return self.reference.points
 
     @property
     def ceilings(self) -> dict[str, float]:
-        """The ceilings that belong to :attr:`points`."""
-        return (self.mine or self.reference).ceilings
+        """The record's ceilings, which belong to :attr:`points`."""
+        return self.reference.ceilings
 
     def point(self, name: str, size: Size | None = None, *, mine: bool = False) -> Point:
         """Return the recorded point. Raises PendingRung, and LookupError naming the points that exist."""

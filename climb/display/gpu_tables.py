@@ -111,8 +111,3 @@ def errors_table() -> CellOutput:
     ]
     columns = ["GPU", "ladder", "predicted", "measured", "prediction is off by"]
     return table(rows or [["pending", "", "", "", ""]], columns, caption="Predictions beside measured times")
-
-
-def _off(error: float) -> str:
-    """Format an error in whole percents, with its sign: ``+14 %``, and never ``-0 %``."""
-    return f"{round(100 * error):+d} %"

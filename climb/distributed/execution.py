@@ -41,7 +41,6 @@ from climb.distributed.plan import (
 from climb.distributed.rank import Rank
 
 Order = Literal["written", "early", "late"]
-ORDERS: tuple[Order, ...] = ("written", "early", "late")
 
 
 def ordered(plan: Plan, order: Order) -> Plan:

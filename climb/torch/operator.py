@@ -4,7 +4,7 @@
 on the current stream and without a copy; ``climb.torch.dispatch`` has the rule, and PyTorch's own kernel computes
 everything else. It is differentiable, compiles with ``torch.compile`` without a graph break, and can be captured into a
 CUDA graph after one call of the same shape. Under autocast, PyTorch casts a convolution's operands, and computes it.
-A tensor on the CPU runs on the emulator if the layer is small. To install it in a clone: ``pip install '.[torch]'``.
+Where there is no GPU, a small layer runs on the emulator. To install it in a clone: ``pip install '.[torch]'``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -83,8 +82,17 @@ def test_a_case_lets_the_host_say_what_is_wrong(on_device):
 
 
 def test_references_are_brought_to_the_device_once_and_compared_there(monkeypatch):
-    stream = SimpleNamespace(synchronize=lambda: None)
-    cuda = SimpleNamespace(get_current_stream=lambda: stream, Stream=SimpleNamespace(null=nullcontext()))
+    steps: list[str] = []
+
+    class Null:
+        def __enter__(self) -> None:
+            steps.append("enter")
+
+        def __exit__(self, *error: object) -> None:
+            steps.append("leave")
+
+    stream = SimpleNamespace(synchronize=lambda: steps.append("wait"))
+    cuda = SimpleNamespace(get_current_stream=lambda: stream, Stream=SimpleNamespace(null=Null()))
     brought = []
     gpu = SimpleNamespace(**{**vars(np), "asarray": lambda host: brought.append(host) or host, "cuda": cuda})
     monkeypatch.setattr(device_reference, "cp", gpu)
@@ -93,3 +101,4 @@ def test_references_are_brought_to_the_device_once_and_compared_there(monkeypatc
     assert [there.error("y", out, WANT, 1e-2) for _ in range(2)] == [checking.compare(out, WANT, 1e-2).error] * 2
     assert there.component_error("y", out, WANT, terms) == checking.component_error(out, WANT, terms)
     assert len(brought) == 2 and brought[0] is WANT and brought[1] is terms
+    assert steps == ["wait", "enter", "wait", "leave"] * 3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from climb import cp, tensor_map
-from climb.bench.tensor_maps import describe
+from climb.bench.tensor_maps import describe, encode_by_driver
 from climb.emulator.memory.tensor_map import TensorMapError
 
 FOLDER = Path(__file__).parents[1] / "emulator" / "hopper"
@@ -53,3 +53,6 @@ def test_wrong_tensor_maps_are_refused() -> None:
         tensor_map(array, (4, 32), interleave=32)
     with pytest.raises(ValueError, match="they must touch"):
         tensor_map(array.T, (4, 16))
+    # The driver would only say that a value is invalid; without one, the import would fail first.
+    with pytest.raises(TensorMapError, match="at most 64"):
+        encode_by_driver(describe(array, (4, 32), swizzle=64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -369,3 +370,21 @@ def test_too_many_places_are_merged_without_false_alarms(monkeypatch):
     checked(Device(NEIGHBOUR.replace("@@", "atomicAdd(&other[b], 1);")), 5, 32, np.zeros(5, np.float32),
            np.zeros(5, np.int32), out)  # fmt: skip
     assert out.tolist() == [0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("places,merged", [(6, False), (5, True)])
+def test_places_of_all_instructions_count_towards_what_is_tracked(monkeypatch, places, merged):
+    """Blocks 0 and 1 of three hand over at two places. Merged, block 2 seems to know what both have fenced, although
+    it looks at a third place."""
+    from climb.emulator.checks import handovers
+
+    monkeypatch.setattr(handovers, "PLACES", places)
+    source = Device("""extern "C" __global__ void k(float* data, volatile int* flag, float* o) {
+    int b = blockIdx.x;
+    if (b == 0) { data[0] = 42; __threadfence(); }
+    if (b < 2) flag[b] = 1;
+    if (b == 2) { o[1] = flag[2]; __threadfence(); o[0] = data[0]; }
+}""")
+    found = pytest.raises(Race, match="of argument 0") if not merged else nullcontext()
+    with found:
+        checked(source, 3, 1, np.zeros(1, np.float32), np.zeros(3, np.int32), np.zeros(2, np.float32))

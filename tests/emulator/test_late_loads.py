@@ -116,6 +116,16 @@ def test_a_fence_or_a_use_before_the_arrival_ends_the_loads(loads, before):
     _run(loads, before + "arrive(&empty[s]);", edits=(EACH,))
 
 
+def test_a_load_of_the_first_byte_of_shared_memory_is_found():
+    """The only load that is not over is of address 0."""
+    fenced = "for (int j = 0; j < 4; ++j) value[j] = slot[s][64 * j + t]; fence_proxy();"
+    _run(fenced, WARP)
+    late = 'if (t == 0) asm volatile("ld.shared.f32 %0, [0];" : "=f"(value[0]) :: "memory");'
+    with pytest.raises(LateLoad) as caught:
+        _run(fenced + late, WARP)
+    assert caught.value.other.thread == (0, 0, 0)
+
+
 def test_a_fence_after_the_warp_has_met_is_too_late():
     """The fence of the lane that arrives waits for its own loads, not for those of the others."""
     with pytest.raises(LateLoad) as caught:

@@ -14,6 +14,7 @@ except LookupError:
     RECORD = None
 
 
+@pytest.mark.emulated
 @pytest.mark.thorough
 def test_the_order_in_which_the_emulator_runs_hides_the_fault_from_the_result() -> None:
     """So the checks must find it: an emulator that only computed would call the kernel right."""

@@ -6,8 +6,6 @@ lanes of one warp, by threads of one block, or by several blocks.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..simt.site import Site
 from .handovers import Handovers
 
@@ -24,7 +22,6 @@ class Events:
 
     def __init__(self, blocks: int) -> None:
         self.sites: list[Site | None] = [None]
-        self._strong = np.zeros(256, np.bool_)
         self.fenced = False
         self.handovers = Handovers(blocks)
 
@@ -35,24 +32,14 @@ class Events:
 
     def next(self, site: Site) -> int:
         """Return the stamp of an access that happens now, without a thread."""
-        tick = len(self.sites)
-        if tick == self._strong.size:
-            self._strong = np.concatenate((self._strong, np.zeros(tick, np.bool_)))
-        self._strong[tick] = site.strong
         self.sites.append(site)
-        return tick << TICK
+        return (len(self.sites) - 1) << TICK
 
     def moment(self) -> int:
         """Return the stamp of an event that happens now and is not an access, without a thread."""
-        if len(self.sites) == self._strong.size:
-            self._strong = np.concatenate((self._strong, np.zeros(len(self.sites), np.bool_)))
         self.sites.append(None)
         return (len(self.sites) - 1) << TICK
 
     def site(self, stamp: int) -> Site:
         """Return the instruction of an access."""
         return self.sites[stamp >> TICK]
-
-    def strong(self, stamps: np.ndarray) -> np.ndarray:
-        """Return whether each access is volatile or ordered: bool."""
-        return self._strong[stamps >> TICK]

@@ -115,6 +115,7 @@ def test_pytorch_computes_the_same() -> None:
         assert np.abs(found.numpy() - expected).max() <= ladder.problem.tolerance(unet(2, 32)) * np.abs(expected).max()
 
 
+@pytest.mark.emulated
 def test_the_operator_in_pytorchs_network_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     import climb.torch.operator
