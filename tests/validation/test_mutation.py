@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from climb.bench.registry import load_ladder
 from climb.cli import mutate
 from climb.toolchain import compile_cuda
 from climb.validation.mutation import Mutant, choosing, compiled, cuda, python, same_python
-from climb.validation.mutation.noticing import Noticing, Stage, enclosing
+from climb.validation.mutation.noticing import AT_ONCE, Noticing, Stage, enclosing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -193,6 +194,27 @@ def test_a_header_is_noticed_by_the_rungs_that_include_it() -> None:
     noticing = Noticing(ROOT)
     for header in (file for file in choosing.files_of(ROOT, "rungs") if file.endswith(".cuh")):
         assert noticing.rungs_of(header), header
+
+
+def test_the_rungs_of_a_header_are_checked_a_few_at_a_time(tmp_path: Path) -> None:
+    """All checks of a hundred rungs take longer than a run may."""
+    names = [f"rung{number}" for number in range(2 * AT_ONCE + 1)]
+    for chapter, rungs in (("a", names[:2]), ("b", names[2:])):
+        (ladder := tmp_path / "kernels" / chapter / "l").mkdir(parents=True)
+        (tests := tmp_path / "tests" / "kernels" / chapter).mkdir(parents=True)
+        (tests / "test_rungs.py").write_text("")
+        for name in rungs:
+            (ladder / f"01_{name}.cu").write_text('#include "../../common.cuh"\n')
+    text = "int f() { return 1; }\n"
+    (tmp_path / "kernels" / "common.cuh").write_text(text)
+    mutant = next(cuda.mutants("kernels/common.cuh", text))
+    stages = [stage.arguments for stage in Noticing(tmp_path).stages(mutant)]
+    both, only_b = ["tests/kernels/a/test_rungs.py", "tests/kernels/b/test_rungs.py"], ["tests/kernels/b/test_rungs.py"]
+    assert [list(each[:-2]) for each in stages[:3]] == [both, only_b, only_b]
+    for each in (stages[:3], stages[3:6]):
+        asked = [re.findall(r"l-(rung\d+)", arguments[-1]) for arguments in each]
+        assert sum(asked, []) == names and max(map(len, asked)) == AT_ONCE
+    assert [each[0] for each in stages[6:]] == ["tests/kernels/a", "tests/kernels/b"]
 
 
 def test_enclosing_function_is_the_outermost_one() -> None:

@@ -26,6 +26,8 @@ ACROSS = (
     "test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_schedules.py",
     "test_stores.py",
 )  # fmt: skip
+#: Rungs that one run of pytest checks: a header may be part of a hundred, whose checks take longer than a mutant may.
+AT_ONCE = 4
 #: Seconds of tests, by their traced times, that are run for one mutant of a module, the quickest first.
 BUDGET = 120.0
 
@@ -102,18 +104,20 @@ class Noticing:
 
     def _stages_of_rungs(self, file: str) -> Iterator[Stage]:
         rungs = self.rungs_of(file)
-        if not rungs:
-            return
-        chapters = sorted({chapter for chapter, *_ in rungs})
-        names = " or ".join(f"{ladder}-{rung}" for _, ladder, rung in rungs)
         left_out = " and ".join(f"not {word}" for word in BY_TEXT)
-        modules = [f"tests/kernels/{chapter}/test_rungs.py" for chapter in chapters]
-        modules = [module for module in modules if (self.root / module).is_file()]
-        if modules:
-            yield Stage((*modules, "-k", f"({names}) and {left_out}"))
-        yield Stage((*(f"tests/kernels/{name}" for name in ACROSS), "-k", f"({names}) and {left_out}"))
-        folders = [f"tests/kernels/{chapter}" for chapter in chapters]
-        yield Stage((*folders, *(f"--ignore={module}" for module in modules), "-k", left_out))
+        groups = [rungs[at : at + AT_ONCE] for at in range(0, len(rungs), AT_ONCE)]
+        selected = [f"({' or '.join(f'{ladder}-{rung}' for _, ladder, rung in group)}) and {left_out}" for group in groups]
+        for group, names in zip(groups, selected, strict=True):
+            if modules := [module for module in self._modules(group) if (self.root / module).is_file()]:
+                yield Stage((*modules, "-k", names))
+        for names in selected:
+            yield Stage((*(f"tests/kernels/{name}" for name in ACROSS), "-k", names))
+        for module in self._modules(rungs):
+            yield Stage((str(Path(module).parent), f"--ignore={module}", "-k", left_out))
+
+    def _modules(self, rungs: Iterable[tuple[str, str, str]]) -> list[str]:
+        """Return the tests of the chapters that rungs belong to, whether or not there are any."""
+        return [f"tests/kernels/{chapter}/test_rungs.py" for chapter in sorted({chapter for chapter, *_ in rungs})]
 
     # Modules
 
