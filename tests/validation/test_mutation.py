@@ -211,9 +211,9 @@ def test_the_rungs_of_a_header_are_checked_a_few_at_a_time(tmp_path: Path) -> No
     stages = [stage.arguments for stage in Noticing(tmp_path).stages(mutant)]
     both, only_b = ["tests/kernels/a/test_rungs.py", "tests/kernels/b/test_rungs.py"], ["tests/kernels/b/test_rungs.py"]
     assert [list(each[:-2]) for each in stages[:3]] == [both, only_b, only_b]
-    for each in (stages[:3], stages[3:6]):
-        asked = [re.findall(r"l-(rung\d+)", arguments[-1]) for arguments in each]
-        assert sum(asked, []) == names and max(map(len, asked)) == AT_ONCE
+    for part in (stages[:3], stages[3:6]):
+        asked = [re.findall(r"l-(rung\d+)", arguments[-1]) for arguments in part]
+        assert [one for each in asked for one in each] == names and max(map(len, asked)) == AT_ONCE
     assert [each[0] for each in stages[6:]] == ["tests/kernels/a", "tests/kernels/b"]
 
 

@@ -19,8 +19,8 @@ LIMIT = 120.0
 #: Python's bytecode is copied and stays valid, but not files that another process is writing.
 _LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
-#: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second). Kernels run on
-#: the emulator, also beside a GPU, which would not notice a read out of bounds. Bytecode is kept in the copy, even where
+#: Times are replayed. Kernels run on the emulator, also beside a GPU, which would not notice a read out of bounds.
+#: Tests are as thorough as those of CI (`tests/conftest.py` reads the third). Bytecode is kept in the copy, even where
 #: the environment says otherwise: without it, half of a short run is compiling Python.
 _ENVIRONMENT = {
     "WORKLOG_TIMINGS": "record",

@@ -106,12 +106,13 @@ class Noticing:
         rungs = self.rungs_of(file)
         left_out = " and ".join(f"not {word}" for word in BY_TEXT)
         groups = [rungs[at : at + AT_ONCE] for at in range(0, len(rungs), AT_ONCE)]
-        selected = [f"({' or '.join(f'{ladder}-{rung}' for _, ladder, rung in group)}) and {left_out}" for group in groups]
-        for group, names in zip(groups, selected, strict=True):
+        names = [" or ".join(f"{ladder}-{rung}" for _, ladder, rung in group) for group in groups]
+        selected = [f"({each}) and {left_out}" for each in names]
+        for group, these in zip(groups, selected, strict=True):
             if modules := [module for module in self._modules(group) if (self.root / module).is_file()]:
-                yield Stage((*modules, "-k", names))
-        for names in selected:
-            yield Stage((*(f"tests/kernels/{name}" for name in ACROSS), "-k", names))
+                yield Stage((*modules, "-k", these))
+        for these in selected:
+            yield Stage((*(f"tests/kernels/{name}" for name in ACROSS), "-k", these))
         for module in self._modules(rungs):
             yield Stage((str(Path(module).parent), f"--ignore={module}", "-k", left_out))
 

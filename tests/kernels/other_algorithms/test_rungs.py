@@ -29,7 +29,7 @@ FOLDER = "kernels.other_algorithms"
 #: no border.
 CORNERS = [
     Corner("fft_conv3d", "several steps", {"n": 20, "k": 11}, {f"{FOLDER}.fft_conv3d.SMS": 1}),
-    Corner("fft_conv3d", "a last step that begins past the outputs", {"n": 8, "k": 11}, {f"{FOLDER}.fft_conv3d.STEP": 18}),
+    Corner("fft_conv3d", "a step past the outputs", {"n": 8, "k": 11}, {f"{FOLDER}.fft_conv3d.STEP": 18}),
     Corner(
         "fft_conv2d",
         "a pair inside",
