@@ -76,23 +76,25 @@ run: .venv/ok
 	@$(execute)
 
 live: export WORKLOG_TIMINGS := live
+live: export CLIMB_PROGRESS = $(CURDIR)/_build/live.log
 live: INTO := _build/live
 live: .venv/ok
 	@$(execute)
 
 # One chapter after another, each into a temporary folder and moved when it is whole: an interrupted or failed run
-# leaves the notebook as it was.
+# leaves the notebook as it was. What measuring says of its progress is shown as it is written.
 define execute
 set -e; mkdir -p '$(INTO)' _build; scratch=$$(mktemp -d _build/run.XXXXXX); \
-trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT TERM; \
+shown=; if test -n "$$CLIMB_PROGRESS"; then : >"$$CLIMB_PROGRESS"; tail -f "$$CLIMB_PROGRESS" & shown=$$!; fi; \
+trap 'rm -rf "$$scratch"; test -z "$$shown" || kill "$$shown"' EXIT; trap 'exit 130' INT TERM; \
 n=0; for chapter in $(CHAPTERS); do \
     n=$$((n + 1)); start=$$(date +%s); \
     test -f "book/$$chapter.ipynb" || { echo "book/$$chapter.ipynb: no such chapter" >&2; exit 2; }; \
-    printf '[%s/%s] %s ' "$$n" $(words $(CHAPTERS)) "$$chapter"; \
+    printf '[%s/%s] %s ' "$$n" $(words $(CHAPTERS)) "$$chapter"; test -z "$$shown" || echo; \
     $(EXECUTE) --output-dir "$$scratch" "book/$$chapter.ipynb" >"$$scratch/log" 2>&1 || \
         { echo; sed -n '/^nbclient\.exceptions/,$$p' "$$scratch/log" | grep . || cat "$$scratch/log"; echo "book/$$chapter.ipynb failed; it is left as it was"; exit 1; } >&2; \
     mv "$$scratch/$$chapter.ipynb" '$(INTO)'/; \
-    echo "$$(( $$(date +%s) - start )) s"; \
+    echo "$${shown:+$$chapter: }$$(( $$(date +%s) - start )) s"; \
 done
 endef
 

@@ -39,6 +39,7 @@ from climb.bench.nvbench_results import Measured
 from climb.bench.phases import Phases
 from climb.bench.problem import PeerUnavailable, RungUnavailable
 from climb.bench.processes import end_with_parent
+from climb.bench.progress import say
 from climb.bench.records import parts
 from climb.bench.registry import load_ladder
 from climb.bench.repeating import check_again
@@ -222,7 +223,7 @@ class Run:
                 points = measure.make_points(target, result, measured, throttled, self.sampling)
                 parts.append(part, parts.Finished(self.started, points))
         except Exception as error:  # the measurement itself is complete, and NVBench's JSON will hold it
-            print(f"{target}: not kept in {part.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            say(f"{target}: not kept in {part.name}: {type(error).__name__}: {error}")
 
     def _report(self, index: int, regime: str, written: Path | None, lines: list[str]) -> None:
         """Print one line per regime. NVBench reports at the end, so this reads its files as they appear."""
@@ -250,7 +251,7 @@ class Run:
             line += f"; {self.phases.point()}"
             if left > _WORTH_SAYING_S:
                 line += f", about {left:.0f} s left"
-        print(line, file=sys.stderr, flush=True)
+        say(line)
 
 
 def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
@@ -265,7 +266,7 @@ def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
             (out / "device.json").write_text(json.dumps(device), encoding="utf-8")
     finally:
         run.ahead.close()
-        print(f"{len(run.targets)} points: {run.phases.total()}", file=sys.stderr, flush=True)
+        say(f"{len(run.targets)} points: {run.phases.total()}")
     return 1 if run.failed or None in run.results else 0
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple, Protocol
 from climb.bench import cuda
 from climb.bench.ladder import kernel_names, make_module
 from climb.bench.processes import end_with_parent
+from climb.bench.progress import say
 from climb.bench.registry import load_ladder
 from climb.paths import IMPORT_ROOT
 
@@ -70,7 +71,7 @@ def compile_ahead(targets: Iterable[_Target]) -> None:
     # Neighbours are alike: each process gets some of every ladder.
     made = _in_processes([needed[first::count] for first in range(count)])
     taken = time.monotonic() - start
-    print(f"{made} of {len(needed)} modules compiled ahead in {taken:.1f} s", file=sys.stderr, flush=True)
+    say(f"{made} of {len(needed)} modules compiled ahead in {taken:.1f} s")
 
 
 def _in_processes(shares: Sequence[Sequence[Program]]) -> int:

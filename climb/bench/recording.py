@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from climb.bench import hardware, measure, records
 from climb.bench.ladder import Ladder
 from climb.bench.measure import MeasurementFailed, ProcessEnded, Sampling, Target
+from climb.bench.progress import say
 from climb.bench.records import CeilingsRecord, Point, Record, Skipped, parts
 from climb.bench.registry import load_ladder
 
@@ -47,11 +47,11 @@ class _Recording:
             self.done = [one for one in settled if self._is_fresh(one)]
             reason = "" if self.done else "nothing in it is as it was measured"
         if reason:
-            _say(f"{self.part}: measured anew: {reason}")
+            say(f"{self.part}: measured anew: {reason}")
             return
         self.head = before
         begun = before.started[:16]
-        _say(f"{self.part}: {len(self.done)} of {len(self.targets)} targets are taken over from {begun}")
+        say(f"{self.part}: {len(self.done)} of {len(self.targets)} targets are taken over from {begun}")
 
     def begin(self) -> None:
         """Write the part with the finished targets: the process that measures appends to it."""
@@ -76,7 +76,7 @@ class _Recording:
         every = {one.target for one in (*self.done, *new)}
         self.head, self.done = parts.settle(self.head, [*self.done, *new])
         if len(self.done) < len(every):
-            _say(f"{self.ladder.name}: the GPU is not as fast as it was: {len(every) - len(self.done)} targets anew")
+            say(f"{self.ladder.name}: the GPU is not as fast as it was: {len(every) - len(self.done)} targets anew")
 
     def take_skipped(self, skipped: Iterable[tuple[Target, str]]) -> None:
         """Note the targets that are unavailable here, with the reasons."""
@@ -96,7 +96,7 @@ class _Recording:
             self.part.unlink()
         elif self.left():
             kept = len({one.target for one in found[1]})
-            _say(f"{self.part}: keeps {kept} of {len(self.targets)} targets; the same command continues")
+            say(f"{self.part}: keeps {kept} of {len(self.targets)} targets; the same command continues")
 
     def _is_isolated(self, target: Target) -> bool:
         return target.kind == "peer" and any(peer.isolated for peer in self.ladder.peers if peer.name == target.name)
@@ -165,7 +165,7 @@ def record_ladders(
             except MeasurementFailed as error:
                 if failures is None or parts_in is None:
                     raise
-                _say(str(error))
+                say(str(error))
                 if set(failed) == before:  # no ladder is at fault by itself
                     failed |= {one.load_name: str(error) for one in going if one.left()}
     finally:
@@ -200,7 +200,7 @@ class _Saving:
             copy.take_run(run)
             if not copy.left():
                 self._save(copy.record(one.head.device, self._session))
-                _say(f"{one.ladder.name}: its record is saved, and will be again with all digits when the run ends")
+                say(f"{one.ladder.name}: its record is saved, and will be again with all digits when the run ends")
 
 
 def _one_run(
@@ -265,7 +265,3 @@ def _recordings(
 
 def _key(target: Target) -> parts.TargetKey:
     return parts.target_key(target.kind, target.name, target.size)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -23,13 +23,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from climb.bench.progress import say
 from climb.cli import common
 from climb.cli.errors import UsageError
 
@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
     common.check_versions(args.any_compiler or part)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
     for line in tuned_elsewhere(names, options.gpu):
-        _say(line)
+        say(line)
     if part:
         return _try_out(names, options, args)
     start = time.monotonic()
@@ -110,15 +110,15 @@ def _run(args: argparse.Namespace) -> int:
     for outcome in itertools.chain(
         run_steps(names, steps, options, asked=bool(args.only)), run_steps(chapters, of_chapters, options)
     ):
-        _say(str(outcome))
+        say(str(outcome))
         outcomes.append(outcome)
     done = sum(outcome.state == "done" for outcome in outcomes)
-    _say(f"{done} of {len(outcomes)} steps done in {time.monotonic() - start:.0f} s")
+    say(f"{done} of {len(outcomes)} steps done in {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         if outcome.state != "done":
-            _say(str(outcome))
+            say(str(outcome))
     if done < len(outcomes):
-        _say("A step that failed or was skipped has changed no record.")
+        say("A step that failed or was skipped has changed no record.")
     return exit_status(outcomes)
 
 
@@ -139,7 +139,7 @@ def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool)
 
     if session and (asked or session[0].missing() or ceilings_are_due(options)):
         for outcome in run_steps(["this GPU"], session, options, asked=asked):
-            _say(str(outcome))
+            say(str(outcome))
             yield outcome
 
 
@@ -184,7 +184,7 @@ def _measured_together(names: Sequence[str], options: Options) -> list[Outcome]:
     outcomes = [Outcome(record.ladder, "measure", "done", saved(record, options)) for record in found]
     outcomes += [Outcome(name, "measure", "failed", message) for name, message in failures.items()]
     for outcome in outcomes:
-        _say(str(outcome))
+        say(str(outcome))
     return outcomes
 
 
@@ -202,11 +202,7 @@ def _try_out(names: Sequence[str], options: Options, args: argparse.Namespace) -
         try:
             try_out(chosen, options.sampling, options.known, keep=options.keep / name if options.keep else None)
         except MeasurementFailed as error:
-            _say(f"MeasurementFailed: {error}")
+            say(f"MeasurementFailed: {error}")
             return 1
-        _say(f"{len(chosen)} points in {time.monotonic() - start:.0f} s; a part: no record is written")
+        say(f"{len(chosen)} points in {time.monotonic() - start:.0f} s; a part: no record is written")
     return 0
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
