@@ -19,7 +19,7 @@ from climb.validation.mutation.processes import results, workplace
 SHORTEST = 30.0
 #: Statuses of texts that are not mutants: one does not compile, the other is the same program.
 NOT_COUNTED = ("invalid", "same")
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*)$", re.MULTILINE)
 _MISSING = re.compile(r"^ERROR: not found: (\S.*)$", re.MULTILINE)
 _WRONG_ARGUMENTS, _NO_TESTS = 4, 5
 
@@ -92,23 +92,36 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
             return "survived", f"its tests need more than {limit:.0f} s"
         if status in (0, _NO_TESTS):
             return "survived", "; ".join(chance)
-        failed = _FAILED.search(output)
-        if status == _WRONG_ARGUMENTS and failed is None:
+        failed = _first_failed(output, stage.tests)
+        if status == _WRONG_ARGUMENTS and not failed:
             missing = tuple(name.removeprefix(f"{copy.folder}/") for name in _MISSING.findall(output))
             gone = [test for test in stage.tests if test in missing or test.startswith(tuple(f"{m}[" for m in missing))]
             if set(gone) <= set(broken):
                 raise RuntimeError(f"pytest was called wrongly:\n{output}")
             broken += gone  # tests that disappeared since they were traced
             continue
-        if failed is None:
+        if not failed:
             return "killed", f"pytest ended with {status}"
+        if failed in broken:
+            raise RuntimeError(f"pytest ran {failed} again, which was left out:\n{output}")
         if mutant.file.endswith((".cu", ".cuh")) and "CompileError" in output:
             return "invalid", "does not compile"
-        if copy.passes(failed[1]):
-            if not copy.passes_with(mutant, failed[1]):
-                return "killed", failed[1]
-            chance.append(f"{failed[1]} fails by chance")  # otherwise it fails without the mutant too
-        broken.append(failed[1])
+        if copy.passes(failed):
+            if not copy.passes_with(mutant, failed):
+                return "killed", failed
+            chance.append(f"{failed} fails by chance")  # otherwise it fails without the mutant too
+        broken.append(failed)
+
+
+def _first_failed(output: str, tests: Iterable[str]) -> str:
+    """Return the first test that pytest's summary names as failed, "" if there is none. A message may follow its id
+    after a dash; the id of a parameter may have such a dash itself, so one of the listed ``tests`` is looked for
+    first."""
+    found = _FAILED.search(output)
+    if found is None:
+        return ""
+    listed = [test for test in tests if found[1] == test or found[1].startswith(f"{test} - ")]
+    return max(listed, key=len, default=found[1].partition(" - ")[0])
 
 
 def run_all(
