@@ -268,6 +268,16 @@ def test_mistake_in_a_folder_is_one_line(tmp_path, device, session, ladder, says
     assert says in problem and f"{ladder}.json" in problem
 
 
+def test_every_file_of_a_sub_folder_is_checked_if_it_names_a_gpu(tmp_path):
+    """A table of launches, which names none, comes before the counts of a GPU here."""
+    records.save_ceilings(replace(made.ceilings(), device=DEVICE), tmp_path / OTHER)
+    for name, text in (("a_table", "{}"), ("counts", '{"device": {"name": "NVIDIA H200"}}')):
+        (tmp_path / OTHER / "emulator").mkdir(exist_ok=True)
+        (tmp_path / OTHER / "emulator" / f"{name}.json").write_text(text)
+    (problem,) = folder_problems(tmp_path / OTHER)
+    assert "counts.json: it was measured on NVIDIA H200" in problem
+
+
 def test_record_that_breaks_its_schema_is_named(tmp_path):
     (tmp_path / OTHER).mkdir()
     (tmp_path / OTHER / "saxpy.json").write_text('{"ladder": "saxpy"}')

@@ -41,6 +41,12 @@ def test_fields_are_in_the_order_of_the_shape() -> None:
     assert (one.dtype, one.address, one.swizzle) == ("float16", array.data.ptr, 32)
 
 
+def test_one_column_touches_itself_whatever_its_stride() -> None:
+    column = cp.zeros((16, 36), np.float32)[:, ::36]
+    one = describe(column, (4, 1))
+    assert column.strides == (144, 144) and (one.dims, one.strides) == ((1, 16), (144,))
+
+
 def test_wrong_tensor_maps_are_refused() -> None:
     array = cp.zeros((16, 36), np.float32)
     with pytest.raises(TensorMapError, match="at most 64"):

@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     the first corner, with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the first fault
     of each kind of error that no module collected before it has; ``hidden``: the same of faults that only corners
     reach. With `--thorough` all are for every rung and every fault; of what repeats a check for hundreds of rungs,
-    and of a ladder's other faults, `make test-all` runs an eighth.
+    and of a ladder's other faults, `make test-all` runs a twelfth.
     """
     for name in _VALUES.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)

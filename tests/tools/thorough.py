@@ -8,7 +8,7 @@ test ``@pytest.mark.thorough``, such a parameter ``thorough(value)``, and take f
 Hypothesis draws. :func:`first_of_each` and :func:`sparse` choose among parameters.
 
 A test that repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
-``--in-turns``, which `make test-all` passes, a run has an eighth of those tests. Which eighth depends on what the
+``--in-turns``, which `make test-all` passes, a run has a twelfth of those tests. Which one depends on what the
 repository contains, so a run can be repeated, and all of them have had their turn after a few changes. ``--thorough``
 alone runs every test.
 """
@@ -32,7 +32,7 @@ SAMPLED = {"emulator", "kernels", "toolchain", "validation"}
 #: Of how many cases of a kind `make test` has one.
 EVERY = 4
 #: The parts that tests marked ``in_turn`` are divided into.
-TURNS = 8
+TURNS = 12
 #: The part that this run has; None for all of them. Set by ``tests/conftest.py`` too.
 turn: int | None = None
 
@@ -48,7 +48,7 @@ def thorough(*values: object) -> object:
 
 
 def in_turn(*values: object) -> object:
-    """A parameter, or the tuple of parameters, of a test that only an eighth of the runs of `make test-all` have."""
+    """A parameter, or the tuple of parameters, of a test that only a twelfth of the runs of `make test-all` have."""
     return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
 
 
