@@ -11,7 +11,7 @@ import pytest
 from climb.bench.registry import load_ladder
 from climb.cli import mutate
 from climb.toolchain import compile_cuda
-from climb.validation.mutation import Mutant, choosing, compiled, cuda, python, same_python
+from climb.validation.mutation import Mutant, choosing, compiled, cuda, python, running, same_python
 from climb.validation.mutation.noticing import AT_ONCE, Noticing, Stage, enclosing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -215,6 +215,16 @@ def test_the_rungs_of_a_header_are_checked_a_few_at_a_time(tmp_path: Path) -> No
         asked = [re.findall(r"l-(rung\d+)", arguments[-1]) for arguments in part]
         assert [one for each in asked for one in each] == names and max(map(len, asked)) == AT_ONCE
     assert [each[0] for each in stages[6:]] == ["tests/kernels/a", "tests/kernels/b"]
+
+
+def test_the_id_of_a_test_may_have_what_separates_it_from_the_message() -> None:
+    """Cut short at its dash, the id would be of no test, and the run would begin again for ever."""
+    tests = ("tests/test_m.py::test_a", "tests/test_m.py::test_a[x[t - d]-x[t]]")
+    for test in tests:
+        assert running._first_failed(f"short summary\nFAILED {test} - assert 1 - 2\n1 failed", tests) == test
+        assert running._first_failed(f"ERROR {test}\n1 error", tests) == test
+    assert running._first_failed("FAILED tests/test_n.py::test_b - assert 1 - 2", tests) == "tests/test_n.py::test_b"
+    assert running._first_failed("1 passed", tests) == ""
 
 
 def test_enclosing_function_is_the_outermost_one() -> None:

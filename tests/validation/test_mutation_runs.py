@@ -174,17 +174,6 @@ def test_a_named_test_runs_first_and_the_chosen_ones_after_it(toy: Path, tmp_pat
     )
 
 
-def test_the_id_of_a_test_may_have_what_separates_it_from_the_message(toy: Path, tmp_path: Path) -> None:
-    """Cut short at its dash, the id would be of no test, and the run would begin again for ever."""
-    mutant, test = _toy_mutant(toy, "i < n", "i <= n"), "tests/test_m.py::test_a[x[t - d]-x[t]]"
-    copy = Scripted(toy, tmp_path / "copy")
-    copy.failing, copy.texts = (test,), {mutant.file: mutant.text}
-    tests = ("tests/test_m.py::test_a", test)
-    calls = {one: {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]} for one in tests}
-    outcome = running.run_one(copy, Noticing(toy, calls), mutant)
-    assert (outcome.status, outcome.how) == ("killed", test)
-
-
 def test_a_test_that_fails_by_chance_kills_nothing(toy: Path, tmp_path: Path) -> None:
     mutant, first, second = _toy_mutant(toy, "i < n", "i <= n"), "tests/test_m.py::test_a", "tests/test_m.py::test_b"
     copy = Scripted(toy, tmp_path / "copy")
