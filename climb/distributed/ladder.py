@@ -152,8 +152,12 @@ class SharedLadder(Rungs):
         return (*_STANDARD, *self[name].options, *((f"-arch={arch}",) if arch else ()))
 
     def sha256(self, name: str, ranks: int, size: Size) -> str:
-        """Return the hash of what is measured: code, options, and the plans of all ranks, by the rule of
-        ``identity``."""
+        """Return the hash of what is measured, by the rule of ``identity``."""
+        return identity.sha256(**self.measured(name, ranks, size))
+
+    def measured(self, name: str, ranks: int, size: Size) -> dict[str, Any]:
+        """Return what is measured, as ``identity.sha256`` takes it: source, options, the plans of all ranks as
+        launches, and all their arrays as workspace. A plan that runs as a CUDA graph has one more option, "graph"."""
         steps = [
             {"kernel": "", "args": [], **as_json(step), "rank": rank}
             for rank, plan in enumerate(self.plans(name, ranks, size))
@@ -164,8 +168,8 @@ class SharedLadder(Rungs):
             for rank, place in enumerate(places(ranks))
             for array, (shape, dtype) in self.arrays(name, place, size).items()
         }
-        how = [*self.options(name), "graph"] if self[name].graph else self.options(name)
-        return identity.sha256(expand_includes(self.path(name)), how, steps, own)
+        options = [*self.options(name), *(["graph"] if self[name].graph else [])]
+        return {"source": expand_includes(self.path(name)), "options": options, "launches": steps, "workspace": own}
 
     def launch_json(self, name: str, ranks: int, size: Size) -> dict[str, Any]:
         """Describe the launches for a record: rank 0's first kernel, the options, and how many steps each rank has."""

@@ -13,6 +13,7 @@ from tools.thorough import thorough
 from climb.bench import identity, records
 from climb.cli.errors import UsageError
 from climb.cli.rehash import parse_renames
+from climb.distributed.recorded import shared_record
 from climb.validation.faults import clean
 from climb.validation.rehash import convert, inventory, proof
 
@@ -75,6 +76,27 @@ def test_renamed_kernel_has_the_same_tokens() -> None:
 )
 def test_another_program_is_told_apart(changed: dict[str, Any], reason: str) -> None:
     assert proof.same_machine_code(point(), point(**changed)) == reason
+
+
+def test_plans_of_several_gpus_are_proven_too() -> None:
+    """Some of their steps launch no kernel, and a graph of them is no option of the compiler."""
+    wait = {"kernel": "", "args": [], "step": "exchange", "stream": "messages", "rank": 1}
+    old, new, other = (point(SOURCE.replace("value", name)) for name in ("value", "partial", "partial"))
+    for one in (old, new, other):
+        one["launches"].append(wait)
+        one["options"].append("graph")
+    other["launches"][-1] = wait | {"rank": 0}
+    assert proof.same_machine_code(old, new) == ""
+    assert proof.same_machine_code(old, other) == "its launches differ"
+
+
+def test_points_of_several_gpus_are_listed_with_the_hash_that_their_record_has() -> None:
+    listed = {(one["ladder"], one["rung"], one["size"]["gpus"]): one for one in inventory._shared_points()}
+    for rung, gpus in (("one_gpu", 1), ("graph", 2)):
+        one, record = listed["halo_fft", rung, gpus], shared_record("halo_fft")
+        assert one["sha256"] in {point.source_sha256 for point in record.points if point.name == rung}
+        assert one["sha256"] == identity.sha256(one["source"], one["options"], one["launches"], one["workspace"])
+        assert (one["options"][-1] == "graph") == (rung == "graph")
 
 
 @pytest.fixture

@@ -19,12 +19,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from climb.bench import records, shown_code
+from climb.bench import identity, records, shown_code
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size
 from climb.bench.record_folders import SEVERAL
 from climb.bench.registry import ladder_names, load_ladder
+from climb.distributed.recorded import shared_record
+from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.validation import agreement
 from climb.validation.agreement import code, measuring
 from climb.validation.faults import measuring as faults
@@ -36,7 +38,7 @@ def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any
     ``renamed`` gives, for a ladder, today's name of each rung that the records call by an older one.
     """
     renamed = renamed or {}
-    points = list(_points(renamed))
+    points = [*_points(renamed), *_shared_points()]
     points += [_measured(rung) for rung in agreement.all_rungs()]
     return {
         "points": points,
@@ -78,7 +80,7 @@ def _points(renamed: dict[str, dict[str, str]]) -> Iterator[dict[str, Any]]:
     seen = set()
     for path in sorted(records.RECORDS.rglob("*.json")):
         if SEVERAL.search(path.relative_to(records.RECORDS).parts[0]):
-            continue  # the plans of several GPUs: a changed one has to be measured again
+            continue  # see _shared_points
         data = json.loads(path.read_text(encoding="utf-8"))
         for module, _, name, size in named_points(data, renamed):
             key = (module, name, json.dumps(size, sort_keys=True))
@@ -86,6 +88,24 @@ def _points(renamed: dict[str, dict[str, str]]) -> Iterator[dict[str, Any]]:
             if key not in seen and name in ladder.names:
                 seen.add(key)
                 yield describe(module, ladder, name, size)
+
+
+def _shared_points() -> Iterator[dict[str, Any]]:
+    """Describe the points of the ladders over several GPUs; the number of GPUs counts as part of the size."""
+    for folder in sorted(path for path in records.RECORDS.iterdir() if SEVERAL.search(path.name)):
+        for name in shared_ladder_names():
+            ladder, record = load_shared_ladder(name), shared_record(name, folder=folder)
+            for point in record.points if record else ():
+                if point.name in ladder.names:
+                    measured = ladder.measured(point.name, point.gpus, point.size)
+                    yield {
+                        "module": name,
+                        "ladder": name,
+                        "rung": point.name,
+                        "size": {**point.size, "gpus": point.gpus},
+                        "sha256": identity.sha256(**measured),
+                        **measured,
+                    }
 
 
 def _measured(rung: BoundRung) -> dict[str, Any]:

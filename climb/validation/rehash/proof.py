@@ -68,9 +68,10 @@ def _variants(point: dict[str, Any], arch: str) -> set[str]:
 
 def _machine_code(point: dict[str, Any], arch: str) -> tuple[Any, ...]:
     """Return the code of all launched kernels, for the architecture that the options name, or else for ``arch``."""
-    kernels = tuple(dict.fromkeys(launch["kernel"] for launch in point["launches"]))
+    kernels = tuple(dict.fromkeys(launch["kernel"] for launch in point["launches"] if launch["kernel"]))
     named = [option for option in point["options"] if option.startswith(_ARCH)]
-    options = tuple(option for option in point["options"] if option not in named)
+    # The plans of several GPUs have steps without a kernel, and "graph" among the options.
+    options = tuple(option for option in point["options"] if option.startswith("-") and option not in named)
     arch = named[0].removeprefix(_ARCH) if named else arch
     return tuple(_kernel_code(point["source"], options, kernels, kernel, arch) for kernel in kernels)
 
