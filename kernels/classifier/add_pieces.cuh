@@ -6,8 +6,7 @@
 // Adds up the pieces of an output, a thread each, always in the same order.
 template <int kBlock>
 __global__ void __launch_bounds__(kBlock)
-    add_pieces_late(const float* __restrict__ sums, float* __restrict__ output,
-                    size_t n, int pieces)
+    add_pieces_late(const float* sums, float* __restrict__ output, size_t n, int pieces)
 {
     wait_for_launch_before();
     const size_t at = static_cast<size_t>(blockIdx.x) * kBlock + threadIdx.x;

@@ -65,6 +65,8 @@ extern "C" __global__ void last(int* a, int* b, int how)
                                  "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
                                  :: "l"(a + blockIdx.x * 64), "r"(to) : "memory");
         return;
+    case 18: WAIT; b[i] = __ldg(a + i); return;
+    case 19: WAIT; value = __ldg(a + i + 128); break;
     case 12: copy[t] = a[i + 128]; return;
     case 13: case 14:
         if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at));
@@ -124,7 +126,7 @@ def test_read_before_the_wait_is_named_with_both_lines() -> None:
     assert caught.value.other.line == line_of("a[i] = i;")
 
 
-@pytest.mark.parametrize("how", [1, 2, 4, 5, 6, 10, 12, 13, 17], ids=str)
+@pytest.mark.parametrize("how", [1, 2, 4, 5, 6, 10, 12, 13, 17, 19], ids=str)
 def test_accesses_after_a_wait_or_elsewhere_are_right(how: int) -> None:
     stream = Stream()
     stream.launch("first", 4 if how == 10 else 1, dependent=False)
@@ -164,6 +166,44 @@ def test_an_ordered_store_and_an_ordinary_one_may_not_meet() -> None:
     stream.launch("first", 1, dependent=False)
     with pytest.raises(EarlyAccess, match="this write of byte 0 of a"):
         stream.launch("last", 15)
+
+
+def test_read_only_load_is_not_covered_by_the_wait_before_it() -> None:
+    stream = Stream()
+    stream.launch("first", 1, dependent=False)
+    with pytest.raises(EarlyAccess, match=r"read of byte 0 of a, .* promises that its memory is read-only") as caught:
+        stream.launch("last", 18)
+    assert caught.value.where.line == line_of("case 18")
+    stream.launch("first", 0, dependent=False)  # lets no launch start early
+    stream.launch("last", 18)
+
+
+RESTRICT = r"""
+__device__ __forceinline__ int first_of(const int* RESTRICT from) { return from[threadIdx.x]; }
+extern "C" __global__ void first(int* a)
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    a[threadIdx.x] = 7;
+}
+extern "C" __global__ void last(const int* a, int* b)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    b[threadIdx.x] = first_of(a);
+}
+"""
+
+
+@pytest.mark.parametrize("qualifier", ["", "__restrict__"])
+def test_restrict_on_an_inlined_function_makes_its_loads_read_only(qualifier: str) -> None:
+    compiled = compile_cuda(RESTRICT.replace("RESTRICT", qualifier), filename="kernel.cu", arch="sm_90")
+    loaded, memory = load(compiled.ptx, compiled.sources), DeviceMemory()
+    a, b = (memory.allocate(256, name).address.to_bytes(8, "little") for name in "ab")
+    loaded.kernel("first").launch(1, 64, [a], memory=memory)
+    if qualifier:
+        with pytest.raises(EarlyAccess, match=r"ld\.global\.nc"):
+            loaded.kernel("last").launch(1, 64, [a, b], memory=memory, dependent=True)
+    else:
+        loaded.kernel("last").launch(1, 64, [a, b], memory=memory, dependent=True)
 
 
 def test_one_block_that_lets_the_next_launch_start_is_enough_and_none_is_not() -> None:

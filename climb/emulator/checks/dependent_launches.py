@@ -12,6 +12,10 @@ here. Two accesses that are both volatile, ordered or atomic may overlap. A vola
 launch before wrote in such a way is taken for a wait, because the value may be a flag. A wait counts in its own block,
 or cluster: if one block waits for all, the others must wait as well.
 
+No wait covers `ld.global.nc`, which the compiler makes of loads through pointers that are `const` and `__restrict__`.
+It promises that its memory is read-only as long as the kernel runs (PTX ISA, "ld.global.nc"), so it may be executed
+before a wait that precedes it. NVRTC 12.9 moves such loads for sm_90.
+
 The wait is for the launch before to end, and that launch need not have waited itself. If none of its threads has, the
 launches before it may still run: `LaunchChain` keeps which launches run at the start of the next one, and which of them
 even after its wait.
@@ -175,7 +179,8 @@ class BatchDependence:
             if stamps is None:
                 continue
             waits = earlier not in launch.late
-            bad = (stamps != 0) & ~self._is_covered(group) if waits else stamps != 0
+            conflicts = stamps != 0
+            bad = conflicts & ~self._is_covered(group) if waits and not site.read_only else conflicts
             if bad.any():
                 self._report(group, site, allocation, address, bad, earlier, stamps, waits)
         if launch.record is not None:
@@ -216,7 +221,12 @@ class BatchDependence:
         before, other = earlier.place(stamp)
         where = place_of(group, site, bad)
         offset = at - allocation.address
-        if waits:
+        if waits and site.read_only and bool(self._is_covered(group)[bad][0]):
+            why = (
+                "an ld.global.nc promises that its memory is read-only while the kernel runs, so it may be executed "
+                "before the griddepcontrol.wait that precedes it"
+            )
+        elif waits:
             why = "this launch may start before that one has ended, and no griddepcontrol.wait precedes this access"
         else:
             why = "a launch between the two has not waited for that one, so waiting for it is not enough"

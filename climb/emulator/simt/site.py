@@ -64,6 +64,11 @@ class Site:
         return not _STRONG.isdisjoint(self.opcode)
 
     @cached_property
+    def read_only(self) -> bool:
+        """Return whether the access promises that nothing writes to its memory while the kernel runs: ld.global.nc."""
+        return "nc" in self.opcode
+
+    @cached_property
     def releases(self) -> bool:
         """Return whether the access publishes the thread's earlier writes, like a fence before it."""
         return not {"release", "acq_rel"}.isdisjoint(self.opcode)

@@ -50,6 +50,19 @@ __global__ void __launch_bounds__(kThreads)
            activations + to + blockIdx.y * kWidth, 4 * kWidth, blockIdx.x * kGroups);
 }
 
+// Loads what the previous launch wrote. If that launch may have been running when this
+// one started, the compiler must not use ld.global.nc: see wait_for_launch_before.
+__device__ __forceinline__ float load_made(const float& from)
+{
+    if constexpr (kEarly) {
+        float made;
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(made) : "l"(&from) : "memory");
+        return made;
+    } else {
+        return from;
+    }
+}
+
 // FiLM scales and shifts of a block of the network: kFilms per thread block, 8 per
 // warp.
 constexpr int kFilms = 64;
@@ -67,7 +80,7 @@ __device__ __forceinline__ void film_of(const float* parameters, float* activati
     prepare(parameters + weight + block * kFilms * kInputs, kFilms * kInputs);
     for (int i = threadIdx.x; i < kInputs; i += kThreads) {
         input[i] =
-            mish(i < kWidth ? activations[embedded + blockIdx.y * kWidth + i]
+            mish(i < kWidth ? load_made(activations[embedded + blockIdx.y * kWidth + i])
                             : observation[blockIdx.y * kObservation + i - kWidth]);
     }
     __syncthreads();  // the input is complete

@@ -9,7 +9,9 @@ __device__ __forceinline__ void start_next_launch()
 }
 
 // Waits until the previous launch has ended and its writes are visible. Without the
-// attribute, it has already ended.
+// attribute, it has already ended. A pointer to what that launch writes must not be
+// `const` and `__restrict__`: the compiler then takes the memory for read-only
+// (ld.global.nc) and may read it before the wait.
 __device__ __forceinline__ void wait_for_launch_before()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -16,8 +16,7 @@ template <int K>
 __global__ void __launch_bounds__(kThreads, 2)
     fft_conv3d_dependent(const __grid_constant__ TensorMap map,
                          const float* __restrict__ source,
-                         const float* __restrict__ weights,
-                         const float2* __restrict__ spectra,
+                         const float* __restrict__ weights, const float2* spectra,
                          float* __restrict__ target, int n, int planes)
 {
     walk_boxes<K, true>(map, source, weights, spectra, target, n, planes);

@@ -27,7 +27,7 @@ struct Box {
 // which transforms the weights, may still be running.
 template <int K, bool kDependent, typename Load, typename Mend>
 __device__ __forceinline__ void walk_column(Load load, Mend mend,
-                                            const float2* __restrict__ spectra,
+                                            const float2* spectra,
                                             float* __restrict__ target, int n,
                                             int begin, int end)
 {
@@ -102,7 +102,7 @@ template <int K, bool kDependent>
 __device__ __forceinline__ void walk_boxes(const TensorMap& map,
                                            const float* __restrict__ source,
                                            const float* __restrict__ weights,
-                                           const float2* __restrict__ spectra,
+                                           const float2* spectra,
                                            float* __restrict__ target, int n,
                                            int planes)
 {

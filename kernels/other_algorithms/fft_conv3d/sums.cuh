@@ -7,10 +7,11 @@ constexpr int kPairs = kThreads / kEdge;    // pairs of planes per step: one per
 constexpr int kSlots = kOwners / kThreads;  // owners per thread
 
 // Copies the spectra of the weights' planes to shared memory: K loads per thread, all
-// in flight at once. Both arrays are aligned to 16 bytes.
+// in flight at once. Both arrays are aligned to 16 bytes. `from` is not restrict: see
+// wait_for_launch_before.
 template <int K>
 __device__ __forceinline__ void copy_spectra(float2* __restrict__ to,
-                                             const float2* __restrict__ from)
+                                             const float2* from)
 {
     static_assert(kOwners == 2 * kThreads, "a thread copies two owners of each plane");
     float4 two[K];

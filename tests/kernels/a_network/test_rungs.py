@@ -26,6 +26,7 @@ PLANTED = [
     ("unet", "graph", "square / (square + 2.0f)", "square / (square + 1.0f)", WrongResult),
     ("unet", "dependent", "__syncthreads();  // all groups have stored", "// all groups have stored", Race),
     ("unet", "dependent", "if constexpr (kEarly) wait_for_launch_before();", "", EarlyAccess),
+    ("unet", "dependent", "? load_made(activations", "? (activations", EarlyAccess),
     ("unet", "persistent", "wait_for_launch_before();  // every value", "// every value", EarlyAccess),
     ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),

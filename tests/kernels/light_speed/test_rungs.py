@@ -8,7 +8,7 @@ from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
-from climb.emulator import EndlessLoop, OutOfBounds, Race
+from climb.emulator import EarlyAccess, EndlessLoop, OutOfBounds, Race
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -47,7 +47,8 @@ PLANTED = [
     ("launch", "flag", "*flag = 1", "*flag = 2", WrongResult),
     ("chain", "stream", "+ 1) % gridDim.x] + 1", "+ 1) % gridDim.x]", WrongResult),
     ("chain", "barrier", "step % 2 == 1 ? other", "step % 2 == 0 ? other", Race),
-    ("chain", "dependent", "start_next_launch();\n        wait_for_launch_before();", "start_next_launch();", Race),
+    ("chain", "dependent", "start_next_launch();\n    wait_for_launch_before();", "start_next_launch();", Race),
+    ("chain", "dependent", "const int* from", "const int* __restrict__ from", EarlyAccess),
     ("chain", "handed_over", "{\n    wait_for_launch_before();", "{", Race),
     ("chain", "handed_over", "% gridDim.x) < step)", "% gridDim.x) <= step)", EndlessLoop),
     ("write", "vectorised", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),

@@ -8,7 +8,7 @@ from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
-from climb.emulator import AsyncRace, Deadlock, OutOfBounds, Race
+from climb.emulator import AsyncRace, Deadlock, EarlyAccess, OutOfBounds, Race
 
 #: Sizes to draw from: multiples of four among them, which the copy engine asks for, of one tile or of eight.
 SIZES = {
@@ -45,6 +45,7 @@ PLANTED = [
     ("fft_conv3d", "planes", "__syncthreads();  // all outputs", "// all outputs", Race),
     ("fft_conv3d", "cubes", "__syncthreads();  // the spectra of all planes", "// the spectra of all planes", Race),
     ("fft_conv3d", "dependent", "if (kDependent) wait_for_launch_before();", "", Race),
+    ("fft_conv3d", "dependent", "const float2* from)", "const float2* __restrict__ from)", EarlyAccess),
     ("fft_conv3d", "tma", "expect(arrived, B::kBytes)", "expect(arrived, B::kBytes / 2)",
      Deadlock),
     ("fft_conv2d", "warp_tiles", "-v[x].y, factor.y", "v[x].y, factor.y", WrongResult),
