@@ -19,19 +19,6 @@ template <int kSamples> constexpr int kStages = kSamples == 32 ? 5 : 4;
 // Blocks that have met, by tile and group of warps.
 __device__ unsigned meetings[kMostTiles][kGroups];
 
-// One thread of each block calls this, after a barrier.
-__device__ __forceinline__ void meet_again(
-    unsigned* counter, unsigned blocks, bool first)
-{
-    const unsigned step = step_of_meeting(blocks, first);
-    unsigned before;
-    asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
-                 : "=r"(before)
-                 : "l"(counter), "r"(step)
-                 : "memory");
-    wait_for_meeting(counter, before);
-}
-
 template <int kSamples>
 __global__ void __launch_bounds__(kThreads, 1)
     classifier_shares(const __grid_constant__ TensorMap weights,
@@ -78,6 +65,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     };
     const size_t apart = size_t{gridDim.y} * gridDim.z * kGroups * kQuads;  // pieces
     float4* mine = sums + (tile * kGroups + group) * kQuads;
+    unsigned before = 0;
+    if (thread == 0 && pieces > 1) before = look_at(&meetings[tile][group]);
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) {
         const float4 own = make_float4(total[4 * j], total[4 * j + 1],
@@ -91,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (pieces == 1) return;
     sync_some(1 + group, 128);
     if (thread == 0) {
-        meet_again(&meetings[tile][group], pieces, piece == 0);
+        meet_others(&meetings[tile][group], before, pieces, piece == 0);
         if (piece == 0 && group == 0) stages_taken[tile] = 0;  // for the next launch
     }
     sync_some(1 + group, 128);

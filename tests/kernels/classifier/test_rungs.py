@@ -142,7 +142,7 @@ PLANTED = [
     ("classifier_tensor", "tickets", "__threadfence();  // the sums are", "// the sums are", Race),
     ("classifier_tensor", "tickets", "pieces - 1) == pieces - 1", "pieces - 1) == 0", Race),
     ("classifier_tensor", "slabs", "const float* sums", "const float* __restrict__ sums", EarlyAccess),
-    ("classifier_tensor", "shares", "atom.release.gpu", "atom.relaxed.gpu", Race),
+    ("classifier_tensor", "shares", "red.release.gpu", "red.relaxed.gpu", Race),
     ("classifier_tensor", "shares", "ld.acquire.gpu", "ld.relaxed.gpu", Race),
     thorough(("classifier_tensor", "shares", "0x80000000u - (blocks - 1)", "0x80000000u - blocks", EndlessLoop)),
     ("classifier_tensor", "shares", "sync_some(1 + group, 128);\n    const", "const", EmulatorError),
