@@ -237,6 +237,7 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
                         shared_bytes=launch.shared_mem,
                         trace=trace if picked and position == number else None,
                         max_steps=MAX_STEPS,
+                        dependent=launch.pdl,
                     )
                 )
             del alive

@@ -117,8 +117,8 @@ class EarlyAccess(Race):
 
     hint = (
         "griddepcontrol.wait (cudaGridDependencySynchronize) before the first access to what the launch before uses, "
-        "in each thread or in one that the others then wait for; and no pointer to that memory that is const and "
-        "__restrict__, also not as the parameter of an inlined function: such loads may be moved before the wait"
+        "in each thread or in one that the others then wait for; and no const __restrict__ on a pointer to it, nor "
+        "on the parameter of an inlined function"
     )
 
 

@@ -316,3 +316,17 @@ def test_rung_of_one_architecture_is_compiled_for_it() -> None:
     assert attempt(of_rung(rung, size)).kind == "right"
     early = of_rung(rung, size).edited(edit("no wait", "mbarrier_wait(&full[slot], slab / kStages % 2);", ""))
     assert attempt(early).kind not in ("right", "compile")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("    wait_for_launch_before();\n", ""), "no griddepcontrol.wait precedes this access"),
+        (("const int* from", "const int* __restrict__ from"), "promises that its memory is read-only"),
+    ],
+)
+def test_launches_that_may_start_early_are_tried_as_such(change: tuple[str, str], says: str) -> None:
+    shown = break_it(load_ladder("chain")["dependent"], {"steps": 2}, edits=[edit("early", *change)])
+    assert "Right" in outcome(shown, "as it is")
+    assert "Stopped by the emulator: race between launches." in outcome(shown, "early")
+    assert says in outcome(shown, "early")
