@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
+from tools.pending import TO_PROFILE_THERE
 
 from climb import counters, hardware_counters, load_ladder
 from climb.bench import profiling, records
 from climb.bench.records.kinds import HardwareRecord
+from climb.bench.same_sms import SECOND_GPU
 
 FILES = sorted(records.RECORDS.glob("*/hardware/*.json"))
 
@@ -68,11 +71,19 @@ def test_missing_counters_name_the_ladder_or_size() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_committed_counters_are_fresh(path: Path) -> None:
-    """A ladder may have rungs that nobody has profiled yet; what was profiled must be the kernel of today."""
-    command = records.load(path, HardwareRecord).command
-    known = hardware_counters(load_ladder(command.split()[-1]), path.parent.parent.name)
+    """A ladder may have rungs that nobody has profiled yet; what was profiled must be the kernel of today, unless it is
+    known to wait for the second GPU."""
+    command, gpu = records.load(path, HardwareRecord).command, path.parent.parent.name
+    known = hardware_counters(load_ladder(command.split()[-1]), gpu)
     assert known.points
     for point in known.points:
+        if gpu == SECOND_GPU and (path.stem, point.name) in TO_PROFILE_THERE:
+            with pytest.raises(records.PendingRung, match="stale hardware counters"):
+                known.at(point.name, point.size)
+            warnings.warn(
+                f"pending: {path.stem} '{point.name}' has changed since it was profiled on {gpu}", stacklevel=1
+            )
+            continue
         counts = known.at(point.name, point.size)  # a profile may hold but some of the metrics
         assert counts.get("load_requests") or counts.get("instructions")  # a texture is read without a load
 

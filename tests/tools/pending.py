@@ -15,7 +15,16 @@ TO_SANITIZE: set[str] = set()
 TO_SANITIZE_AGAIN: set[str] = set()
 
 #: Ladders with a rung that is new or has changed since the newer version of compute-sanitizer ran them, on an H100.
-TO_SANITIZE_NEWER = {"classifier_tensor", "convlayer_f16", "convlayer_tensor", "hgemm", "tgemm"}
+TO_SANITIZE_NEWER = {
+    "chain", "classifier_f16", "classifier_tensor", "convlayer_f16", "convlayer_tensor", "fft_conv3d", "fft_crossover",
+    "hgemm", "tgemm", "unet",
+}  # fmt: skip
+
+#: Ladders of REPORTED that have changed since the newer version ran them: the older one alone has run today's code.
+REPORTED_BY_OLDER = {"classifier_tensor", "unet"}
+
+#: Rungs that have changed since they were profiled on an H100.
+TO_PROFILE_THERE = {("classifier_tensor", "slabs"), ("unet", "dependent")}
 
 #: Ladders of which racecheck or synccheck of version 2026.4 report hazards between warps that wait at mbarriers or at
 #: named barriers, where the emulator finds none. Who is right is not settled, as the chapter on the emulator says.
