@@ -133,3 +133,23 @@ def test_bytes_of_a_word_that_are_written_one_by_one_are_kept_apart(fence: str) 
         Device('extern "C" __global__ void k' + body).launch("k", 1, 64, np.zeros(64, np.int32))
     error = race(body.replace("*mine + 1", "mine[1] + 1"), 1, 64, np.zeros(64, np.int32))
     assert "of byte" in error.what and error.same_warp
+
+
+LATE_READ = """(int* o, int* p) { int t = threadIdx.x; o[t] = t; __syncthreads(); p[t] = LOAD; }"""
+
+
+@pytest.mark.parametrize(("load", "writer"), [("__ldg(o + t)", 0), ("__ldg(o + 63 - t)", 63)])
+def test_read_only_load_of_what_the_launch_has_stored_is_refused_though_a_barrier_lies_between(
+    load: str, writer: int
+) -> None:
+    error = race(LATE_READ.replace("LOAD", load), 1, 64, *np.zeros((2, 64), np.int32))
+    assert "this read of byte" in error.what and "an ld.global.nc promises" in error.what
+    assert (error.where.thread[0], error.other.thread[0], error.offset) == (0, writer, 4 * writer)
+
+
+@pytest.mark.parametrize("load", ["o[63 - t]", "__ldg(o + 64 + t)"])
+def test_other_loads_of_it_and_read_only_loads_of_the_rest_are_right(load: str) -> None:
+    with checking(ALL_CHECKS):
+        Device('extern "C" __global__ void k' + LATE_READ.replace("LOAD", load)).launch(
+            "k", 1, 64, np.zeros(128, np.int32), np.zeros(64, np.int32)
+        )

@@ -86,6 +86,8 @@ class GlobalShadow:
         index, ids, stamp = self._begin(followed, group, site, allocation, address)
         for which in ("writes", "atomics"):
             self._check(which, followed, index, ids, group, site, allocation, address)
+        if site.read_only:
+            self._check_read_only(followed, index, group, site, allocation, address)
         self._join(followed.cells.reads, index, stamp | ids, group)
 
     def see_atomics(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
@@ -175,6 +177,25 @@ class GlobalShadow:
             found = found & where()[:, :, None]
         if found.any():
             races.check_race(group, site, address, before, found, clock, "global", allocation)
+
+    def _check_read_only(
+        self,
+        followed: _Followed,
+        index: np.ndarray,
+        group: Group,
+        site: Site,
+        allocation: Allocation,
+        address: np.ndarray,
+    ) -> None:
+        """Raise Race for an ld.global.nc of what the launch has stored, also where the two are ordered."""
+        before = followed.cells.writes.take(index)
+        if not before.any():
+            return
+        before = np.broadcast_to(before, (*group.lanes.shape, before.shape[2]))
+        bad = before.any(axis=2)
+        at = np.broadcast_to(address + site.offset, bad.shape)[bad][0]
+        stamp = int(before[before != 0][0])
+        races.report(group, site, bad, int(at), stamp, False, "global", allocation, races.READ_ONLY)
 
     def _join(self, into: np.ndarray, index: np.ndarray, stamps: np.ndarray, group: Group) -> None:
         shape = np.broadcast_shapes(index.shape, stamps.shape)

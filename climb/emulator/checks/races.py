@@ -2,8 +2,9 @@
 
 Reported: a read and a write, or two writes, of one cell by two threads that nothing orders, unless both writes leave
 the same value (as when all threads set `flag = 1`); an atomic and an unordered plain write; a plain read and an
-unordered atomic sum (add, inc, dec), because intermediate sums mean nothing. Not reported: two atomics; a plain read
-and an atomic that only moves a bound or swaps (min, max, and, or, xor, cas, exch), as in every CAS loop.
+unordered atomic sum (add, inc, dec), because intermediate sums mean nothing; in global memory, an ld.global.nc after a
+store to the same cell, also if something orders the two. Not reported: two atomics; a plain read and an atomic that
+only moves a bound or swaps (min, max, and, or, xor, cas, exch), as in every CAS loop.
 
 Volatile and ordered accesses implement flags. In global memory, one such access is enough to report nothing. In shared
 memory, between warps, both accesses must be volatile or ordered, or one must wait in a loop. Within a warp they do not
@@ -170,6 +171,10 @@ NOUNS = {"load": "read", "store": "write", "atomic": "atomic operation"}
 VERBS = {"load": "reads", "store": "writes", "atomic": "changes by an atomic operation"}
 
 
+READ_ONLY = (
+    "an ld.global.nc promises that nothing writes to its memory while the kernel runs, so it may give an older value, "
+    "whatever orders the two: no __ldg of such memory, and no const __restrict__ on a pointer to it"
+)
 FENCE = (
     "a relaxed or volatile load has waited for that, but no fence follows that load: what comes after it may be "
     "performed before it; load with acquire, or put a __threadfence() after the loop"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from tools.rung_checks import *  # noqa: F403
 from tools.thorough import thorough
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import EmulatorError, EndlessLoop, LateLoad, OutOfBounds, Race, Uninitialised
+from climb.emulator import EarlyAccess, EmulatorError, EndlessLoop, LateLoad, OutOfBounds, Race, Uninitialised
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -87,6 +89,11 @@ SIZES = {
 }
 
 #: Sizes and constants that reach branches which the sizes above leave out.
+#: Second passes that promise read-only memory where they must not (other-algorithms, "A load that overtakes its wait").
+#: They wait for a GPU that measures them again; until then, the mended text is tested.
+MENDED_LATE = {"convlayer_add_late(const float* __restrict__ parts": "convlayer_add_late(const float* parts"}
+MENDED_PARTS = {"convlayer_add_parts(const float4* __restrict__ parts": "convlayer_add_parts(const float4* parts"}
+
 CORNERS = [
     Corner(
         "convlayer_int8",
@@ -129,6 +136,7 @@ CORNERS = [
         "a second pass",
         {"n": 3, "c_in": 36, "c_out": 2, "k": 3, "batch": 1},
         {"kernels.conv_layers.convlayer_tensor.launches.LAST_PASS": -1000},
+        MENDED_LATE,
         only="convlayer_add_late",
     ),
     Corner(
@@ -151,6 +159,7 @@ CORNERS = [
             "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 2},
             "kernels.conv_layers.convlayer_tensor.in_block.LAST_PASS": -100,
         },
+        MENDED_PARTS,
         only="convlayer_add_parts",
     ),
     Corner(
@@ -315,3 +324,13 @@ def test_floats_that_are_handed_back_before_their_loads_have_ended_are_found(nam
     with pytest.raises(LateLoad) as caught:
         verify(hasty, size)
     assert "value[m / 8][m % 8] = from[m * Shared::kRaw]" in caught.value.other.text
+
+
+@pytest.mark.emulated
+@pytest.mark.parametrize("mended", [MENDED_LATE, MENDED_PARTS], ids=["halves", "in_block"])
+def test_second_pass_that_waits_for_a_gpu_still_makes_its_promise(mended, tmp_path, monkeypatch):
+    """When this fails, the rung is mended: its corner needs no other text any more."""
+    corner = next(one for one in CORNERS if one.source is mended)
+    rung = next(one for one in load_ladder("convlayer_tensor") if corner.applies(one))
+    with pytest.raises(EarlyAccess, match=r"an ld\.global\.nc promises"):
+        verify(replace(corner, source={}).bind(rung, monkeypatch, tmp_path), corner.size)
