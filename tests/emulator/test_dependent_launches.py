@@ -117,12 +117,21 @@ def line_of(text: str) -> int:
     return SOURCE[: SOURCE.index(text)].count("\n") + 1
 
 
-def test_read_before_the_wait_is_named_with_both_lines() -> None:
+@pytest.mark.parametrize(
+    ("how", "line", "why"),
+    [
+        (0, "b[i] = a[i] + value", "no griddepcontrol.wait precedes this access"),
+        (18, "case 18", "an ld.global.nc promises that its memory is read-only"),
+    ],
+    ids=["no wait", "a read-only load after the wait"],
+)
+def test_early_read_is_named_with_both_lines(how: int, line: str, why: str) -> None:
     stream = Stream()
     stream.launch("first", 1, dependent=False)
     with pytest.raises(EarlyAccess, match=r"read of byte 0 of a, .*\(0,0,0\) of block \(0,0,0\) of first") as caught:
-        stream.launch("last", 0)
-    assert caught.value.where.line == line_of("b[i] = a[i] + value")
+        stream.launch("last", how)
+    assert why in caught.value.what
+    assert caught.value.where.line == line_of(line)
     assert caught.value.other.line == line_of("a[i] = i;")
 
 
@@ -168,13 +177,9 @@ def test_an_ordered_store_and_an_ordinary_one_may_not_meet() -> None:
         stream.launch("last", 15)
 
 
-def test_read_only_load_is_not_covered_by_the_wait_before_it() -> None:
+def test_read_only_load_is_right_where_no_launch_before_lets_it_start_early() -> None:
     stream = Stream()
-    stream.launch("first", 1, dependent=False)
-    with pytest.raises(EarlyAccess, match=r"read of byte 0 of a, .* promises that its memory is read-only") as caught:
-        stream.launch("last", 18)
-    assert caught.value.where.line == line_of("case 18")
-    stream.launch("first", 0, dependent=False)  # lets no launch start early
+    stream.launch("first", 0, dependent=False)
     stream.launch("last", 18)
 
 

@@ -88,12 +88,12 @@ SIZES = {
     ),
 }
 
-#: Sizes and constants that reach branches which the sizes above leave out.
 #: Second passes that promise read-only memory where they must not (other-algorithms, "A load that overtakes its wait").
 #: They wait for a GPU that measures them again; until then, the mended text is tested.
 MENDED_LATE = {"convlayer_add_late(const float* __restrict__ parts": "convlayer_add_late(const float* parts"}
 MENDED_PARTS = {"convlayer_add_parts(const float4* __restrict__ parts": "convlayer_add_parts(const float4* parts"}
 
+#: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
         "convlayer_int8",
