@@ -89,9 +89,11 @@
     const changes = changesOf(edit);
     const hit = Number(edit.dataset.line ?? 0);
     box.code.innerHTML = edited(box.lines, changes, hit, box.width);
+    const launches = box.launchHtml.split("\n");
+    const rowsOf = (kind, htmls) => htmls.map((html) => row(kind, 0, 1, html)).join("");
     box.launch.innerHTML = changes.launch.length
-      ? row("rl-del", 0, 1, box.launchHtml) + changes.launch.map((html) => row("rl-ins", 0, 1, html)).join("")
-      : row("", 0, 1, box.launchHtml);
+      ? rowsOf("rl-del", launches) + rowsOf("rl-ins", changes.launch)
+      : rowsOf("", launches);
     const parts = [...edit.children].filter((part) => !part.matches("summary, .rl-break-change"));
     const shown = parts.map((part) => part.cloneNode(true));
     if (box.picture && edit !== box.edits[0] && edit.querySelector("table, .rl-right") && !edit.querySelector("svg")) {
